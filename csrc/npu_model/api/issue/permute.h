@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Issues Gather, TransDataTo5HD, Transpose, GatherMask.
+#pragma once
+
+#include "isa/permute.h"
+#include "issue/vector.h"
+
+namespace npu_model::issue {
+
+struct TransDataShape {
+  uint32_t elem_bytes = 2;
+  bool dst_high = false, src_high = false;
+  uint32_t repeats = 1;
+  uint32_t dst_stride = 0, src_stride = 0;  // 32-byte blocks
+};
+// 16 UB addresses on each side.
+void IssueTransData(const View (&dst)[16], const View (&src)[16], const TransDataShape& shape, Site site);
+
+void IssueTranspose(const View& dst, const View& src, Site site);
+
+void IssueGather(uint32_t elem_bytes, const View& dst, const View& src, const View& offsets, uint32_t base_offset,
+                 const LaneForm& form, uint32_t dst_repeat, Site site);
+
+}  // namespace npu_model::issue

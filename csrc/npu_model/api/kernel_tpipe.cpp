@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel_tpipe.h"
+
+namespace AscendC {
+namespace {
+thread_local TPipe* current_pipe = nullptr;
+}  // namespace
+
+TPipe* CurrentPipe() { return current_pipe; }
+
+TPipe::TPipe(Site site) : site_(site) { Init(site); }
+
+TPipe::~TPipe() noexcept(false) {
+  if (current_pipe == this) current_pipe = nullptr;
+  Destroy(site_);
+}
+
+void TPipe::Init(Site site) {
+  if (open_) return;
+  open_ = true;
+  current_pipe = this;
+  npu_model::Core& core = npu_model::Core::Current();
+  core.OpenPool("TPipe", site);
+  // Construction clears the DMA atomic mode and nothing else on this chip.
+  core.spr().atomic = npu_model::AtomicMode::kNone;
+  core.SprWrite(site);
+}
+
+TBufType* TPipe::Reserve(TPosition position, uint32_t num, uint32_t len, HardEvent free_event, bool queue, Site site) {
+  npu_model::Core& core = npu_model::Core::Current();
+  const npu_model::Mem mem = detail::ToMem(GetPhyType(position));
+  if (position == TPosition::GM || mem == npu_model::Mem::kGm) {
+    core.Fault(npu_model::Rule::kBuffer2, "InitBuffer", site, "a buffer cannot live in GM");
+    return nullptr;
+  }
+  if (num == 0 || len == 0) {
+    core.Fault(npu_model::Rule::kBuffer3, "InitBuffer", site, "number and length of the buffers must not be 0");
+    return nullptr;
+  }
+  if (count_ + static_cast<int>(num) > detail::kMaxBuffers) {
+    core.Fault(npu_model::Rule::kBuffer3, "InitBuffer", site, "more than 64 buffers in one TPipe");
+    return nullptr;
+  }
+  const uint32_t bytes = AlignUp<uint32_t>(len, ONE_BLK_SIZE);
+  TBufType* first = buffers_ + count_;
+  for (uint32_t i = 0; i < num; ++i) {
+    TBufType& buffer = buffers_[count_++];
+    buffer = TBufType();
+    buffer.freeBufEvt = free_event;
+    buffer.address = next_[static_cast<int>(mem)];
+    buffer.dataLen = bytes;
+    buffer.buffer = core.RegisterBuffer(mem, buffer.address, bytes, detail::PositionName(position),
+                                        static_cast<int>(i), site);
+    if (queue) core.BufferIsQueue(buffer.buffer);
+    next_[static_cast<int>(mem)] += bytes;
+  }
+  return first;
+}
+
+void TPipe::WaitFreeEvents(Site site) {
+  npu_model::Core& core = npu_model::Core::Current();
+  npu_model::Core::LibraryScope scope(core);
+  for (int i = 0; i < count_; ++i) {
+    TBufType& buffer = buffers_[i];
+    if (buffer.freeBufEvtID == INVALID_TEVENTID) continue;
+    const detail::QueuePair pair = detail::QueuesOf(buffer.freeBufEvt);
+    core.WaitFlag(pair.src, pair.dst, buffer.freeBufEvtID, site);
+    core.ReleaseEventId(pair.src, pair.dst, buffer.freeBufEvtID, site);
+    buffer.freeBufEvtID = INVALID_TEVENTID;
+  }
+}
+
+void TPipe::ForgetBuffers() {
+  count_ = 0;
+  for (uint32_t& next : next_) next = 0;
+}
+
+void TPipe::Reset(Site site) {
+  WaitFreeEvents(site);
+  ForgetBuffers();
+  npu_model::Core::Current().ResetPool(site);
+}
+
+void TPipe::DestroyWithoutPipeAll(Site site) {
+  if (!open_) return;
+  open_ = false;
+  WaitFreeEvents(site);
+  npu_model::Core::Current().ClosePool("TPipe", site);
+  ForgetBuffers();
+}
+
+void TPipe::Destroy(Site site) {
+  if (!open_) return;
+  open_ = false;
+  npu_model::Core& core = npu_model::Core::Current();
+  WaitFreeEvents(site);
+  core.PipeBarrierAll(site);
+  core.ScalarCacheCleanInvalidate(0, 0, site);
+  core.ClosePool("TPipe", site);
+  ForgetBuffers();
+}
+
+}  // namespace AscendC

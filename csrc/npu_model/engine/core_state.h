@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything a core keeps between the calls of its API.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cost/timeline.h"
+#include "engine/chip_state.h"
+#include "engine/core.h"
+#include "engine/core_memory.h"
+#include "sched/adversary.h"
+#include "sched/checker.h"
+#include "sched/clock.h"
+#include "sched/hazard.h"
+#include "sched/instr_log.h"
+#include "trace/report.h"
+
+namespace npu_model {
+
+struct FlagToken {
+  Clock clock;
+  double raised = 0;  // cycles
+  Tag set_by = 0;
+};
+
+// One event bit. A second set is reported, but kept: losing it would only turn one fault into two.
+struct Flag {
+  std::deque<FlagToken> tokens;
+  // In the kernel's program order, so that verdicts do not depend on the schedule:
+  int sets_ahead = 0;  // SetFlags minus WaitFlags issued so far
+  Tag last_set = 0;
+  Tag last_wait = 0;
+};
+
+// A SetFlag between its issue and its execution.
+struct FlagSet {
+  Queue src = Queue::kV;
+  Queue dst = Queue::kV;
+  int id = 0;
+  bool managed = false;  // flag of a TQue: the library's own scheme, not judged
+  bool doubled = false;  // issued while an earlier set had no WaitFlag yet
+  Tag last_set = 0;
+  Tag last_wait = 0;
+};
+
+// An instruction, flag or barrier that waits in its queue.
+struct Pending {
+  enum class Kind : uint8_t { kInstr, kSetFlag, kWaitFlag, kBarrier };
+
+  Kind kind = Kind::kInstr;
+  FlagSet flag;  // flags: the event; sets: all of it
+  IssueContext context;
+  std::unique_ptr<Instr> instr;
+  std::vector<Region> regions;  // copies of the operands' external lists
+  std::unique_ptr<DeferredSemantics> closure;
+};
+
+std::string EventName(Queue src, Queue dst, int id);
+
+struct CoreState {
+  CoreState(ChipState& chip_state, CoreMemory& core_memory, int block, const CostParams& params);
+
+  Flag& FlagOf(Queue src, Queue dst, int id) { return flags[static_cast<int>(src)][static_cast<int>(dst)][id]; }
+  Clock& ClockOf(Queue queue) { return clocks[static_cast<int>(queue)]; }
+  std::deque<Pending>& PendingOf(Queue queue) { return pending[static_cast<int>(queue)]; }
+
+  // Issue: everything up to the decision whether it runs now.
+  void Begin(const char* name, Site site, Queue queue, IssueContext& context, double issued);
+  // A queue without waiting instructions executes at once, unless execution is adversarial.
+  bool RunsNow(Queue queue) const { return !adversarial && pending[static_cast<int>(queue)].empty(); }
+
+  int CurrentStage() const { return stages.empty() ? -1 : stages.back(); }
+  bool FlagIsLegal(const char* name, Queue src, Queue dst, int id, Site site, bool library);
+  void Enqueue(Queue queue, Pending&& item);
+  uint8_t* ScalarAccess(const Operand& operand, const char* name, Site site, bool library, bool store);
+
+  // Execution, in queue order.
+  void ExecuteInstr(const Instr& instr, IssueContext& context);
+  void ExecuteSetFlag(const FlagSet& set, const IssueContext& context);
+  void ExecuteWaitFlag(Queue src, Queue dst, int id, const IssueContext& context);
+  void ExecuteBarrier(Queue queue, const IssueContext& context);
+
+  uint32_t Runnable() const;  // queues whose head can run
+  void RunHead(Queue queue);
+  void Settle();      // program order: run every head that can run
+  void AfterIssue();  // adversarial: let the seed decide
+  bool StepForced();  // S is blocked; false: nothing can run
+  void Drain(const char* name, Site site);
+  // What every blocked queue waits for, and what is missing; reports waits whose SetFlag does not exist.
+  std::string ExplainBlockage();
+  void ReportDeadlock(const char* name, Site site, const std::string& text);
+  void JoinEverything();
+  void CheckEnd();
+  void CheckLeaks();
+
+  // Edges between blocks: what this one publishes, and what it learns.
+  BlockArrival Release();
+  void JoinBlocks(const BlockArrival& joined);
+
+  bool Unwinding() const { return aborted && std::uncaught_exceptions() > 0; }
+  [[noreturn]] void Throw();
+  void ReportAt(Rule rule, const char* name, Site site, const std::string& text, const std::string& fix = "");
+  void Record(TraceEvent::Kind kind, Queue queue, const IssueContext& context, const Span& span,
+              Queue other = Queue::kS, int id = 0, uint64_t bytes = 0);
+
+  ChipState& chip;
+  CoreMemory& memory;
+  const int block;
+  const bool checked;
+  const bool adversarial;
+
+  SiteTable sites;
+  InstrLog log;
+  HazardList hazards;
+  Checker checker;
+  Timeline timeline;
+  Adversary adversary;
+
+  Clock clocks[kQueueCount];
+  std::deque<Pending> pending[kQueueCount];
+  size_t pending_count = 0;
+  Flag flags[kQueueCount][kQueueCount][kEventIds];
+  uint8_t event_ids[kQueueCount][kQueueCount] = {};  // taken by AllocEventId, a bit each
+
+  IssueContext issuing;  // of the instruction between Admit and Defer
+  uint32_t issue_count = 0;
+  std::vector<int16_t> stages;  // nesting of TRACE_START
+  int16_t last_stage = -1;
+  const char* open_pool = nullptr;
+  int tpipe_buffers = 0;
+  bool aborted = false;
+  std::string error;
+
+  // What this block knows of the others; the latest is versions.back().
+  std::vector<BlockClock> versions;
+  uint32_t releases = 0;
+
+  std::vector<std::string> prints;
+  std::vector<TraceEvent> events;
+};
+
+}  // namespace npu_model

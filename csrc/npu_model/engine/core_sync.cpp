@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flags, barriers and synchronisation between blocks.
+#include "engine/core.h"
+#include "engine/core_state.h"
+
+namespace npu_model {
+namespace {
+
+bool IsReserved(const CoreState& s, Queue src, Queue dst, int id, bool library) {
+  return id >= kFirstReservedEventId && !library &&
+         ((s.event_ids[static_cast<int>(src)][static_cast<int>(dst)] >> id) & 1) == 0;
+}
+
+}  // namespace
+
+// False: the call is ignored.
+bool CoreState::FlagIsLegal(const char* name, Queue src, Queue dst, int id, Site site, bool library) {
+  if (id < 0 || id >= kEventIds) {
+    ReportAt(Rule::kParam, name, site,
+             "event id " + std::to_string(id) + " of " + Name(src) + "_" + Name(dst) + " is outside 0..7");
+    return false;
+  }
+  if (checked && IsReserved(*this, src, dst, id, library)) {
+    ReportAt(Rule::kReservedEvent, name, site,
+             "event " + EventName(src, dst, id) + " is used by hand; 6 and 7 belong to the library and auto-sync",
+             "use ids 0..5, or AllocEventID");
+  }
+  return true;
+}
+
+void Core::SetFlag(Queue src, Queue dst, int id, Site site) {
+  CoreState& s = *state_;
+  if (s.Unwinding() || !s.FlagIsLegal("SetFlag", src, dst, id, site, library_depth_ > 0)) return;
+  const bool managed =
+      library_depth_ > 0 && ((s.event_ids[static_cast<int>(src)][static_cast<int>(dst)] >> id) & 1) != 0;
+  Pending item;
+  s.Begin("SetFlag", site, src, item.context, s.timeline.IssueFlag(s.CurrentStage()));
+  Flag& flag = s.FlagOf(src, dst, id);
+  item.flag = {src, dst, id, managed, ++flag.sets_ahead > 1, flag.last_set, flag.last_wait};
+  flag.last_set = item.context.tag;
+  if (src == Queue::kS || s.RunsNow(src)) {
+    s.ExecuteSetFlag(item.flag, item.context);
+    if (s.pending_count != 0) s.Settle();
+    return;
+  }
+  item.kind = Pending::Kind::kSetFlag;
+  s.Enqueue(src, std::move(item));
+}
+
+void Core::WaitFlag(Queue src, Queue dst, int id, Site site) {
+  CoreState& s = *state_;
+  if (s.Unwinding() || !s.FlagIsLegal("WaitFlag", src, dst, id, site, library_depth_ > 0)) return;
+  Pending item;
+  s.Begin("WaitFlag", site, dst, item.context, s.timeline.IssueFlag(s.CurrentStage()));
+  Flag& flag = s.FlagOf(src, dst, id);
+  --flag.sets_ahead;
+  flag.last_wait = item.context.tag;
+  if (dst == Queue::kS) {
+    while (flag.tokens.empty()) {
+      if (s.StepForced()) continue;
+      const std::string blocked = s.ExplainBlockage();
+      s.checker.Report(Rule::kSync3, Grade::kError, s.checker.Describe(item.context.tag),
+                       "event " + EventName(src, dst, id) + " is waited for and never set",
+                       "add the SetFlag on queue " + std::string(Name(src)));
+      s.ReportDeadlock("WaitFlag", site,
+                       "S waits for event " + EventName(src, dst, id) + ", which nobody will set" +
+                           (blocked.empty() ? "" : "; " + blocked));
+      s.Throw();
+    }
+    s.ExecuteWaitFlag(src, dst, id, item.context);
+    return;
+  }
+  if (s.RunsNow(dst) && !flag.tokens.empty()) {
+    s.ExecuteWaitFlag(src, dst, id, item.context);
+    return;
+  }
+  item.kind = Pending::Kind::kWaitFlag;
+  item.flag.src = src;
+  item.flag.dst = dst;
+  item.flag.id = id;
+  s.Enqueue(dst, std::move(item));
+}
+
+void CoreState::Enqueue(Queue queue, Pending&& item) {
+  PendingOf(queue).push_back(std::move(item));
+  ++pending_count;
+  AfterIssue();
+}
+
+void Core::PipeBarrier(Queue queue, Site site) {
+  CoreState& s = *state_;
+  if (s.Unwinding()) return;
+  if (queue == Queue::kS) {
+    s.ReportAt(Rule::kParam, "PipeBarrier", site, "PIPE_S has no barrier; the scalar unit is sequential");
+    return;
+  }
+  Pending item;
+  s.Begin("PipeBarrier", site, queue, item.context, s.timeline.Issue(s.CurrentStage()));
+  if (s.RunsNow(queue)) {
+    s.ExecuteBarrier(queue, item.context);
+    return;
+  }
+  item.kind = Pending::Kind::kBarrier;
+  s.Enqueue(queue, std::move(item));
+}
+
+void Core::PipeBarrierAll(Site site) {
+  CoreState& s = *state_;
+  if (s.Unwinding()) return;
+  IssueContext context;
+  s.Begin("PipeBarrier", site, Queue::kS, context, s.timeline.Issue(s.CurrentStage()));
+  s.Drain("PipeBarrier", site);
+  s.JoinEverything();
+  const double start = s.timeline.now();
+  s.timeline.BarrierAll();
+  s.Record(TraceEvent::Kind::kBarrier, Queue::kS, context, {start, s.timeline.now() - start});
+}
+
+int Core::AllocEventId(Queue src, Queue dst, Site site) {
+  CoreState& s = *state_;
+  uint8_t& taken = s.event_ids[static_cast<int>(src)][static_cast<int>(dst)];
+  if (taken == 0xFF) {
+    Fault(Rule::kParam, "AllocEventID", site,
+          std::string("all eight event ids of ") + Name(src) + "_" + Name(dst) + " are taken");
+    return -1;
+  }
+  const int id = __builtin_ctz(~static_cast<uint32_t>(taken));
+  taken = static_cast<uint8_t>(taken | (1u << id));
+  return id;
+}
+
+int Core::FetchEventId(Queue src, Queue dst, Site site) {
+  const uint8_t taken = state_->event_ids[static_cast<int>(src)][static_cast<int>(dst)];
+  if (taken == 0xFF) {
+    Fault(Rule::kParam, "FetchEventID", site,
+          std::string("all eight event ids of ") + Name(src) + "_" + Name(dst) + " are taken");
+    return -1;
+  }
+  return __builtin_ctz(~static_cast<uint32_t>(taken));
+}
+
+void Core::ReleaseEventId(Queue src, Queue dst, int id, Site site) {
+  uint8_t& taken = state_->event_ids[static_cast<int>(src)][static_cast<int>(dst)];
+  if (id < 0 || id >= kEventIds || ((taken >> id) & 1) == 0) {
+    Fault(Rule::kParam, "ReleaseEventID", site, "event " + EventName(src, dst, id) + " is not allocated");
+    return;
+  }
+  taken = static_cast<uint8_t>(taken & ~(1u << id));
+}
+
+void CoreState::JoinBlocks(const BlockArrival& joined) {
+  BlockClock clock = versions.back();
+  for (size_t b = 0; b < clock.size(); ++b) clock[b] = std::max(clock[b], joined.clock[b]);
+  versions.push_back(std::move(clock));
+  checker.SetBlockClock(releases, static_cast<uint32_t>(versions.size() - 1));
+  timeline.AdvanceTo(joined.time, Queue::kS);
+}
+
+BlockArrival CoreState::Release() {
+  ++releases;
+  BlockArrival arrival;
+  arrival.time = timeline.now();
+  arrival.clock = versions.back();
+  arrival.clock[block] = releases;
+  checker.SetBlockClock(releases, static_cast<uint32_t>(versions.size() - 1));
+  return arrival;
+}
+
+void Core::SyncAll(Site site) {
+  CoreState& s = *state_;
+  if (s.Unwinding()) return;
+  PipeBarrierAll(site);
+  BlockArrival joined;
+  const std::string why = s.chip.sync.SyncAll(s.block, s.Release(), &joined);
+  if (!why.empty()) {
+    s.ReportDeadlock("SyncAll", site, why);
+    s.Throw();
+  }
+  s.JoinBlocks(joined);
+}
+
+void Core::BlockSignal(uint64_t key, Site site) {
+  CoreState& s = *state_;
+  if (s.Unwinding()) return;
+  s.Drain("IBSet", site);
+  s.chip.sync.Signal(key, s.Release());
+}
+
+void Core::BlockWait(uint64_t key, Site site) {
+  CoreState& s = *state_;
+  if (s.Unwinding()) return;
+  BlockArrival joined;
+  const std::string why = s.chip.sync.Wait(s.block, key, &joined);
+  if (!why.empty()) {
+    s.ReportDeadlock("IBWait", site, why);
+    s.Throw();
+  }
+  s.JoinBlocks(joined);
+}
+
+}  // namespace npu_model

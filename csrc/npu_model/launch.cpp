@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+
+#include "engine/chip_state.h"
+#include "engine/core_state.h"
+#include "engine/current.h"
+#include "engine/entry_call.h"
+#include "sched/cross_core.h"
+
+namespace npu_model {
+namespace {
+
+std::mutex default_options_mutex;
+LaunchOptions default_options;
+std::mutex last_report_mutex;
+std::shared_ptr<const Report> last_report;
+
+void Validate(const std::vector<GmArg>& args, const LaunchOptions& options, const RowTable& rows) {
+  if (options.block_num < 1)
+    throw std::invalid_argument("launch: block_num must be at least 1, got " + std::to_string(options.block_num));
+  if (options.cores < 1 || options.cores > 64)
+    throw std::invalid_argument("launch: cores must lie in 1..64, got " + std::to_string(options.cores));
+  if (args.empty() || args.size() + 1 > kMaxEntryArgs) {
+    throw std::invalid_argument("launch: " + std::to_string(args.size()) + " GM arguments; 1.." +
+                                std::to_string(kMaxEntryArgs - 1) + " are possible");
+  }
+  const std::string conflict = rows.Conflict();
+  if (!conflict.empty()) throw std::invalid_argument("launch: buffer table: " + conflict);
+}
+
+void AddArgument(ChipState& chip, const GmArg& arg) {
+  if (arg.data == nullptr || arg.bytes == 0) return;
+  GmArgument argument;
+  argument.base = reinterpret_cast<uint64_t>(arg.data);
+  argument.bytes = arg.bytes;
+  argument.name = arg.name;
+  argument.writable = arg.writable;
+  argument.initialised = arg.initialised;
+  if (!arg.initialised && chip.options.checked) {
+    argument.written = std::make_unique<std::atomic<uint32_t>[]>((arg.bytes + kBlockBytes - 1) / kBlockBytes);
+  }
+  chip.arguments.push_back(std::move(argument));
+}
+
+// Runs one block from its first instruction until all its queues are empty.
+void RunBlock(Core& core, void* entry, const std::vector<void*>& pointers) {
+  CoreState& state = core.state();
+  SetCurrentCore(&core);
+  try {
+    CallEntry(entry, pointers);
+    state.Drain("kernel end", Site());
+    state.JoinEverything();
+    core.ScalarCacheCleanInvalidate(0, 0, Site());
+    state.CheckEnd();
+  } catch (const KernelAbort&) {
+    // Reported where it was thrown.
+  } catch (const std::exception& e) {
+    state.error = std::string("the kernel threw: ") + e.what();
+  }
+  SetCurrentCore(nullptr);
+  state.checker.ReleaseShadows();
+}
+
+BlockReport ReportOf(CoreState& state) {
+  BlockReport report;
+  report.block = state.block;
+  report.cycles = state.timeline.Total();
+  for (int q = 0; q < kQueueCount; ++q) {
+    const QueueTime& time = state.timeline.queue(static_cast<Queue>(q));
+    report.queues[q].busy = time.busy;
+    report.queues[q].instructions = time.instructions;
+    std::copy(std::begin(time.wait_for), std::end(time.wait_for), std::begin(report.queues[q].wait_for));
+  }
+  report.stage_busy = state.timeline.stage_busy();
+  report.traffic = state.timeline.traffic();
+  report.error = state.error;
+  report.prints = std::move(state.prints);
+  report.sites = state.sites.records();
+  report.events = std::move(state.events);
+  return report;
+}
+
+}  // namespace
+
+Report Launch(const std::string& kernel_name, void* entry, const std::vector<GmArg>& args, const void* tiling,
+              size_t tiling_bytes, const LaunchOptions& options) {
+  const auto begin = std::chrono::steady_clock::now();
+  unsigned threads = options.threads > 0 ? static_cast<unsigned>(options.threads) : std::thread::hardware_concurrency();
+  threads = std::max(1u, threads);
+  ChipState chip(options, static_cast<int>(threads));
+  Validate(args, options, chip.rows);
+  std::vector<void*> pointers;
+  for (const GmArg& arg : args) {
+    AddArgument(chip, arg);
+    pointers.push_back(arg.data);
+  }
+  // The kernel copies its tiling from GM; an aligned private copy lets it do so through a struct pointer.
+  std::vector<uint64_t> tiling_copy((tiling_bytes + 7) / 8 + 1);
+  if (tiling_bytes != 0) std::memcpy(tiling_copy.data(), tiling, tiling_bytes);
+  AddArgument(chip, {tiling_copy.data(), std::max<uint64_t>(tiling_bytes, 1), "tiling", false, true});
+  pointers.push_back(tiling_copy.data());
+
+  const CostParams& params = options.optimistic ? kOptimistic : kPessimistic;
+  std::vector<std::unique_ptr<Core>> cores(options.block_num);
+  const int core_threads = std::min(options.cores, options.block_num);
+  std::mutex progress_mutex;
+  int done = 0;
+  const auto run_core = [&](int core_idx) {
+    CoreMemory memory;
+    for (int block = core_idx; block < options.block_num; block += options.cores) {
+      chip.sync.AcquireToken();
+      memory.Poison();
+      cores[block] = std::make_unique<Core>(std::make_unique<CoreState>(chip, memory, block, params));
+      RunBlock(*cores[block], entry, pointers);
+      chip.sync.BlockEnded(block);
+      chip.sync.ReleaseToken();
+      if (options.progress) {
+        std::lock_guard<std::mutex> lock(progress_mutex);
+        options.progress(++done, options.block_num);
+      }
+    }
+  };
+  std::vector<std::thread> workers;
+  for (int c = 0; c < core_threads; ++c) workers.emplace_back(run_core, c);
+  for (std::thread& worker : workers) worker.join();
+
+  Report report;
+  report.kernel = kernel_name;
+  report.block_num = options.block_num;
+  report.cores = options.cores;
+  report.checked = options.checked;
+  report.optimistic = options.optimistic;
+  report.stage_names = options.stage_names;
+  report.core_cycles.assign(core_threads, 0);
+  std::vector<std::unique_ptr<CoreState>> states;
+  for (int block = 0; block < options.block_num; ++block) states.push_back(cores[block]->TakeState());
+  for (auto& state : states) report.hazards.Merge(state->hazards);
+  if (options.checked && options.block_num > 1) FindCrossCoreConflicts(chip, states, report.hazards);
+  for (auto& state : states) {
+    report.blocks.push_back(ReportOf(*state));
+    report.core_cycles[state->block % options.cores] += report.blocks.back().cycles;
+  }
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  std::lock_guard<std::mutex> lock(last_report_mutex);
+  last_report = std::make_shared<const Report>(report);
+  return report;
+}
+
+std::shared_ptr<const Report> LastReport() {
+  std::lock_guard<std::mutex> lock(last_report_mutex);
+  return last_report;
+}
+
+LaunchOptions DefaultOptions() {
+  std::lock_guard<std::mutex> lock(default_options_mutex);
+  return default_options;
+}
+
+void SetDefaultOptions(const LaunchOptions& options) {
+  std::lock_guard<std::mutex> lock(default_options_mutex);
+  default_options = options;
+}
+
+}  // namespace npu_model

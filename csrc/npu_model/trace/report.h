@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a launch tells about itself.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cost/timeline.h"
+#include "sched/hazard.h"
+#include "sched/instr_log.h"
+
+namespace npu_model {
+
+struct QueueReport {
+  double busy = 0;
+  double wait_for[kQueueCount] = {};
+  uint64_t instructions = 0;
+};
+
+// One instruction's (or wait's) time on a queue.
+struct TraceEvent {
+  enum class Kind : uint8_t { kInstr, kSetFlag, kWaitFlag, kBarrier, kScalar };
+
+  Kind kind = Kind::kInstr;
+  Queue queue = Queue::kS;
+  Queue other = Queue::kS;  // flags: the partner queue
+  uint8_t flag_id = 0;
+  int16_t stage = -1;
+  uint32_t site = 0;
+  uint64_t bytes = 0;  // read by the instruction
+  double start = 0;
+  double duration = 0;
+};
+
+struct BlockReport {
+  int block = 0;
+  double cycles = 0;
+  QueueReport queues[kQueueCount];
+  std::vector<std::vector<double>> stage_busy;  // [stage + 1][queue]
+  Traffic traffic;
+  std::string error;  // why the kernel was abandoned; empty if it ran to its end
+  std::vector<std::string> prints;
+  std::vector<SiteRecord> sites;
+  std::vector<TraceEvent> events;
+};
+
+struct Report {
+  std::string kernel;
+  int block_num = 0;
+  int cores = 0;
+  bool checked = true;
+  bool optimistic = false;
+  double seconds = 0;  // wall time of the launch on this machine
+  HazardList hazards;
+  std::vector<BlockReport> blocks;
+  std::vector<double> core_cycles;  // block b runs on core b % cores, after the core's earlier blocks
+  std::map<int, std::string> stage_names;
+
+  uint64_t errors() const { return hazards.Count(Grade::kError); }
+  uint64_t auto_sync() const { return hazards.Count(Grade::kAutoSync); }
+  double cycles() const;  // the slowest core
+  Traffic traffic() const;
+  std::string error() const;
+  std::string HazardText(size_t max_items = 20) const;
+  std::string ToJson() const;
+};
+
+}  // namespace npu_model

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host tiling: from the shapes of a call to the bytes, key, block count and workspace of its launch. Shapes only; lengths stay on the device.
+#ifndef CHUNK_GDR_OP_HOST_CHUNK_GATED_DELTA_RULE_TILING_H_
+#define CHUNK_GDR_OP_HOST_CHUNK_GATED_DELTA_RULE_TILING_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../../op_kernel/chunk_gated_delta_rule/problem.h"
+
+namespace chunk_gdr::host {
+
+// Head dims are already multiples of 16; g and beta are fp32 rows [Nv, gate_stride_elems].
+struct ProblemDesc {
+  int64_t total_tokens = 0;
+  int64_t batch = 1;
+  int64_t key_heads = 0;
+  int64_t value_heads = 0;
+  int64_t key_dim = 0;
+  int64_t value_dim = 0;
+  bool has_beta = false;
+  bool has_initial_state = false;
+  bool has_lengths = false;
+  bool has_g = false;
+  bool has_chunk_state = false;
+  bool state_is_half = false;
+  bool use_qk_l2norm = false;
+  float scale = 1.0f;
+  int64_t gate_stride_elems = 0;
+  int64_t chunk_state_rows = 0;
+  uint32_t core_count = kAiCores;
+};
+
+struct BufferRow {
+  std::string name;
+  std::string memory;  // "UB", "L1", "L0A", "L0B", "L0C"
+  std::string dtype;   // "float16", "float32"
+  uint32_t rows = 0;
+  uint32_t cols = 0;
+  uint32_t offset_bytes = 0;
+  uint32_t bytes = 0;
+  int first_stage = 0;  // inclusive, indices into LaunchPlan::stage_names
+  int last_stage = 0;
+};
+
+struct WorkspaceSlot {
+  std::string name;
+  uint64_t offset_bytes = 0;  // from the start of the user part
+  uint64_t bytes = 0;
+};
+
+struct LaunchPlan {
+  uint32_t block_num = 0;
+  uint64_t tiling_key = 0;
+  uint32_t bucket = 0;
+  std::string schedule;
+  ChunkGatedDeltaRuleTiling tiling{};
+  uint64_t workspace_bytes = 0;  // with the system part
+  std::vector<WorkspaceSlot> workspace;
+  std::vector<BufferRow> buffers;
+  std::vector<std::string> stage_names;
+};
+
+// Smallest bucket that holds both head dims.
+uint32_t BucketOf(int64_t key_dim, int64_t value_dim);
+
+// Throws std::invalid_argument that names the quantity, the limit and the value.
+LaunchPlan MakeLaunchPlan(const ProblemDesc& problem);
+
+// The items of one core, in the order it runs them; `lengths` has tiling.sequences entries. Throws if the lengths are invalid.
+std::vector<WorkItem> ItemsOfCore(const ChunkGatedDeltaRuleTiling& tiling, const std::vector<int64_t>& lengths, uint32_t core,
+                                  uint32_t cores);
+
+}  // namespace chunk_gdr::host
+
+#endif  // CHUNK_GDR_OP_HOST_CHUNK_GATED_DELTA_RULE_TILING_H_

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the host hands to the kernel, and which compiled instance runs.
+#ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_TILING_H_
+#define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_TILING_H_
+
+#include <cstdint>
+
+#include "../common/arch.h"
+
+namespace chunk_gdr {
+
+constexpr uint32_t kChunk = 64;  // BT: tokens per chunk
+
+// Plain data, copied from GM by every core. Head dims are already multiples of 16.
+struct ChunkGatedDeltaRuleTiling {
+  int64_t tokens;        // T, packed over all sequences
+  int64_t sequences;     // B
+  int64_t gate_pitch;    // elements from one head's row of g and beta to the next; at least T + kChunk
+  int32_t k_heads;       // Nk
+  int32_t v_heads;       // Nv
+  int32_t k_dim;         // Dk
+  int32_t v_dim;         // Dv
+  int32_t v_tiles;       // slices of Dv; each is a work item of its own
+  int32_t v_tile_dim;    // columns of a slice (the last may be shorter)
+  int32_t has_lengths;   // 0: one sequence of T tokens
+  int32_t has_beta;      // 0: 1
+  int32_t has_g;         // 0: 0
+  int32_t has_state;     // 0: zeros
+  int32_t has_chunk_state;
+  int32_t use_qk_l2norm;
+  float scale;
+  int32_t reserved;
+};
+
+constexpr uint32_t kBuckets[] = {64, 80, 96, 128};
+constexpr uint32_t kMaxHeadDim = 128;
+
+// Tiling key: bucket * 10 + (1 if the state tensors are fp16).
+constexpr __aicore__ uint32_t TilingKey(uint32_t bucket, bool half_state) { return bucket * 10 + (half_state ? 1 : 0); }
+
+}  // namespace chunk_gdr
+
+#endif  // CHUNK_GDR_CHUNK_GATED_DELTA_RULE_TILING_H_

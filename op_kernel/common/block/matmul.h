@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cube products from NZ tiles in L1: operand loads in fractals, hi/lo terms laid side by side in the inner dimension.
+#ifndef CHUNK_GDR_COMMON_BLOCK_MATMUL_H_
+#define CHUNK_GDR_COMMON_BLOCK_MATMUL_H_
+
+#include "../arch.h"
+#include "kernel_operator.h"
+
+namespace chunk_gdr {
+
+using AscendC::LocalTensor;
+
+// A rectangle of fractals inside an NZ tile in L1.
+struct NzBlock {
+  const LocalTensor<half>& tile;
+  uint32_t pitch;  // fractals from one column strip to the next
+  uint32_t row;    // first fractal row
+  uint32_t col;    // first fractal column
+};
+
+__aicore__ inline void LoadFractals(const LocalTensor<half>& dst, uint32_t dst_fractal, const NzBlock& src, uint32_t row, uint32_t col,
+                                    uint32_t count, uint32_t stride, bool transpose) {
+  const uint32_t fractal = (src.col + col) * src.pitch + src.row + row;
+  AscendC::LoadData(dst[dst_fractal * kFractalElems], src.tile[fractal * kFractalElems],
+                    AscendC::LoadData2DParams(0, static_cast<uint8_t>(count), static_cast<uint16_t>(stride), 0, 0, transpose, 0));
+}
+
+// All sizes in fractals. Each puts one operand piece at inner offset `k_at` of an operand that is `k_all` long.
+
+// A[m, k] from a tile that holds A.
+__aicore__ inline void LoadA(const LocalTensor<half>& l0a, uint32_t k_at, uint32_t k_all, const NzBlock& a, uint32_t m, uint32_t k) {
+  for (uint32_t i = 0; i < m; ++i) {
+    LoadFractals(l0a, i * k_all + k_at, a, i, 0, k, a.pitch, false);
+  }
+}
+
+// A[m, k] from a tile that holds A^T.
+__aicore__ inline void LoadATransposed(const LocalTensor<half>& l0a, uint32_t k_at, uint32_t k_all, const NzBlock& at, uint32_t m,
+                                       uint32_t k) {
+  for (uint32_t i = 0; i < m; ++i) {
+    LoadFractals(l0a, i * k_all + k_at, at, 0, i, k, 1, true);
+  }
+}
+
+// B[k, n] from a tile that holds B.
+__aicore__ inline void LoadB(const LocalTensor<half>& l0b, uint32_t k_at, const NzBlock& b, uint32_t k, uint32_t n) {
+  for (uint32_t i = 0; i < k; ++i) {
+    LoadFractals(l0b, (k_at + i) * n, b, i, 0, n, b.pitch, true);
+  }
+}
+
+// B[k, n] from a tile that holds B^T.
+__aicore__ inline void LoadBTransposed(const LocalTensor<half>& l0b, uint32_t k_at, const NzBlock& bt, uint32_t k, uint32_t n) {
+  for (uint32_t i = 0; i < k; ++i) {
+    LoadFractals(l0b, (k_at + i) * n, bt, 0, i, n, 1, false);
+  }
+}
+
+// Three-term compensation: [A_hi | A_hi | A_lo] [B_hi; B_lo; B_hi], one product of three times the inner length.
+constexpr uint32_t kThreeTerms = 3;
+
+__aicore__ inline void LoadAThreeTerms(const LocalTensor<half>& l0a, const NzBlock& hi, const NzBlock& lo, uint32_t m, uint32_t k) {
+  LoadA(l0a, 0, kThreeTerms * k, hi, m, k);
+  LoadA(l0a, k, kThreeTerms * k, hi, m, k);
+  LoadA(l0a, 2 * k, kThreeTerms * k, lo, m, k);
+}
+
+__aicore__ inline void LoadBThreeTerms(const LocalTensor<half>& l0b, const NzBlock& hi, const NzBlock& lo, uint32_t k, uint32_t n) {
+  LoadB(l0b, 0, hi, k, n);
+  LoadB(l0b, k, lo, k, n);
+  LoadB(l0b, 2 * k, hi, k, n);
+}
+
+// C = A B, or C += A B; sizes in fractals.
+__aicore__ inline void Multiply(const LocalTensor<float>& c, const LocalTensor<half>& a, const LocalTensor<half>& b, uint32_t m, uint32_t n,
+                                uint32_t k, bool accumulate) {
+  // The Cube overlaps accumulations into one region unless the tile is large enough to hide its own latency.
+  if (accumulate && m * n < kMinParallelMmadTiles) {
+    AscendC::PipeBarrier<PIPE_M>();
+  }
+  AscendC::Mmad(c, a, b,
+                AscendC::MmadParams(static_cast<uint16_t>(m * kFractal), static_cast<uint16_t>(n * kFractal),
+                                    static_cast<uint16_t>(k * kFractal), 0, false, !accumulate));
+}
+
+// Fractals of L0C to UB: `strips` column strips of `rows` fractals, gaps in fractals on the L0C side and in blocks on the UB side.
+__aicore__ inline void CopyResult(const LocalTensor<float>& ub, const LocalTensor<float>& l0c, uint32_t strips, uint32_t rows,
+                                  uint32_t l0c_gap_fractals, uint32_t ub_gap_blocks) {
+  AscendC::DataCopyEnhancedParams matrix;
+  matrix.blockMode = AscendC::BlockMode::BLOCK_MODE_MATRIX;
+  AscendC::DataCopy(ub, l0c,
+                    AscendC::DataCopyParams(static_cast<uint16_t>(strips), static_cast<uint16_t>(rows),
+                                            static_cast<uint16_t>(l0c_gap_fractals), static_cast<uint16_t>(ub_gap_blocks)),
+                    matrix);
+}
+
+}  // namespace chunk_gdr
+
+#endif  // CHUNK_GDR_COMMON_BLOCK_MATMUL_H_

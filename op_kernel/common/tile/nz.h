@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vector arithmetic on fp32 tiles in NZ order: strips of 16 columns, rows contiguous inside a strip, so that one repeat covers four rows.
+#ifndef CHUNK_GDR_COMMON_TILE_NZ_H_
+#define CHUNK_GDR_COMMON_TILE_NZ_H_
+
+#include "../arch.h"
+#include "kernel_operator.h"
+#include "sync.h"
+
+namespace chunk_gdr {
+
+using AscendC::LocalTensor;
+
+constexpr uint32_t kRowsPerRepeat = kRepeatFloats / kFractal;
+constexpr uint32_t kFloatsPerBlock = kBlockBytes / sizeof(float);
+constexpr uint32_t kHalvesPerBlock = kBlockBytes / sizeof(half);
+
+// dst = src o factor for each of `strips` strips of `rows` rows; factor is [rows, 16], its row i the factor of row i.
+__aicore__ inline void ScaleRows(const LocalTensor<float>& dst, const LocalTensor<float>& src, const LocalTensor<float>& factor,
+                                 uint32_t rows, uint32_t strips) {
+  for (uint32_t s = 0; s < strips; ++s) {
+    const uint32_t at = s * rows * kFractal;
+    AscendC::Mul(dst[at], src[at], factor, static_cast<uint64_t>(kRepeatFloats), rows / kRowsPerRepeat, {1, 1, 1, 8, 8, 8});
+  }
+}
+
+// x = x o factor, factor one repeat of 64 equal numbers.
+__aicore__ inline void ScaleAll(const LocalTensor<float>& x, const LocalTensor<float>& factor, uint32_t elems) {
+  for (uint32_t at = 0; at < elems; at += kMaxRepeat * kRepeatFloats) {
+    const uint32_t rest = elems - at < kMaxRepeat * kRepeatFloats ? elems - at : kMaxRepeat * kRepeatFloats;
+    AscendC::Mul(x[at], x[at], factor, static_cast<uint64_t>(kRepeatFloats), rest / kRepeatFloats, {1, 1, 1, 8, 8, 0});
+  }
+}
+
+// hi = half(x), lo = half(x - hi); x is left as the rest x - hi. Both differences are exact in fp32.
+__aicore__ inline void SplitConsume(const LocalTensor<half>& hi, const LocalTensor<half>& lo, const LocalTensor<float>& x, uint32_t elems) {
+  AscendC::Cast(hi, x, AscendC::RoundMode::CAST_NONE, elems);
+  VectorDone();
+  AscendC::Axpy(x, hi, static_cast<half>(-1.0f), elems);
+  VectorDone();
+  AscendC::Cast(lo, x, AscendC::RoundMode::CAST_NONE, elems);
+}
+
+// The same with x kept; `rest` receives x - hi.
+__aicore__ inline void SplitKeep(const LocalTensor<half>& hi, const LocalTensor<half>& lo, const LocalTensor<float>& rest,
+                                 const LocalTensor<float>& x, uint32_t elems) {
+  AscendC::Cast(hi, x, AscendC::RoundMode::CAST_NONE, elems);
+  VectorDone();
+  AscendC::Cast(rest, hi, AscendC::RoundMode::CAST_NONE, elems);
+  VectorDone();
+  AscendC::Sub(rest, x, rest, elems);
+  VectorDone();
+  AscendC::Cast(lo, rest, AscendC::RoundMode::CAST_NONE, elems);
+}
+
+// fp16 rows (pitch in blocks) -> fp32 NZ: a repeat reads one block of each of four rows.
+__aicore__ inline void RowsToNz(const LocalTensor<float>& dst, const LocalTensor<half>& src, uint32_t rows, uint32_t strips,
+                                uint32_t pitch_blocks) {
+  for (uint32_t s = 0; s < strips; ++s) {
+    AscendC::Cast(dst[s * rows * kFractal], src[s * kHalvesPerBlock], AscendC::RoundMode::CAST_NONE, static_cast<uint64_t>(kRepeatFloats),
+                  rows / kRowsPerRepeat,
+                  {1, static_cast<uint16_t>(pitch_blocks), 8, static_cast<uint8_t>(kRowsPerRepeat * pitch_blocks)});
+  }
+}
+
+// fp32 NZ -> fp16 rows, the conversion fused into the cast that is needed anyway.
+__aicore__ inline void NzToRows(const LocalTensor<half>& dst, const LocalTensor<float>& src, uint32_t rows, uint32_t strips,
+                                uint32_t pitch_blocks) {
+  for (uint32_t s = 0; s < strips; ++s) {
+    AscendC::Cast(dst[s * kHalvesPerBlock], src[s * rows * kFractal], AscendC::RoundMode::CAST_NONE, static_cast<uint64_t>(kRepeatFloats),
+                  rows / kRowsPerRepeat,
+                  {static_cast<uint16_t>(pitch_blocks), 1, static_cast<uint8_t>(kRowsPerRepeat * pitch_blocks), 8});
+  }
+}
+
+// fp32 rows <-> fp32 NZ, bit for bit: a strip is `rows` pieces of two blocks.
+__aicore__ inline void RowsToNz(const LocalTensor<float>& dst, const LocalTensor<float>& src, uint32_t rows, uint32_t strips) {
+  constexpr uint16_t kPiece = kFractal / kFloatsPerBlock;
+  for (uint32_t s = 0; s < strips; ++s) {
+    AscendC::DataCopy(dst[s * rows * kFractal], src[s * kFractal],
+                      AscendC::DataCopyParams(rows, kPiece, static_cast<uint16_t>((strips - 1) * kPiece), 0));
+  }
+}
+
+__aicore__ inline void NzToRows(const LocalTensor<float>& dst, const LocalTensor<float>& src, uint32_t rows, uint32_t strips) {
+  constexpr uint16_t kPiece = kFractal / kFloatsPerBlock;
+  for (uint32_t s = 0; s < strips; ++s) {
+    AscendC::DataCopy(dst[s * kFractal], src[s * rows * kFractal],
+                      AscendC::DataCopyParams(rows, kPiece, 0, static_cast<uint16_t>((strips - 1) * kPiece)));
+  }
+}
+
+constexpr uint32_t kTransposeList = 16;
+
+// tile[8 i + j, 0..15] = x[i * src_stride + j] for i < blocks, j < 8: a transposition whose 16 source rows are one and the same block.
+__aicore__ inline void BroadcastRows(const LocalTensor<float>& tile, const LocalTensor<float>& x, uint32_t blocks) {
+  LocalTensor<float> dst[kTransposeList];
+  LocalTensor<float> src[kTransposeList];
+  for (uint32_t i = 0; i < kTransposeList; ++i) {
+    dst[i] = tile[i * kFloatsPerBlock];
+    src[i] = x;
+  }
+  AscendC::TransDataTo5HD<float>(dst, src, AscendC::TransDataTo5HDParams(false, false, blocks, kTransposeList, 1));
+}
+
+// Matrix m of `kMatrices` (16 x 16, fp32, at x[m * matrix_stride], m taken modulo) goes to lane m of [16][16][8].
+template <uint32_t kMatrices>
+__aicore__ inline void ToLanes(const LocalTensor<float>& lanes, const LocalTensor<float>& x, uint32_t matrix_stride) {
+  LocalTensor<float> dst[kTransposeList];
+  LocalTensor<float> src[kTransposeList];
+  for (uint32_t half_row = 0; half_row < 2; ++half_row) {
+    for (uint32_t i = 0; i < kFloatsPerBlock; ++i) {
+      src[half_row * kFloatsPerBlock + i] = x[(i % kMatrices) * matrix_stride + half_row * kFloatsPerBlock];
+      dst[2 * i + half_row] = lanes[(half_row * kFloatsPerBlock + i) * kFloatsPerBlock];
+    }
+  }
+  AscendC::TransDataTo5HD<float>(dst, src, AscendC::TransDataTo5HDParams(false, false, kFractal, kFractal, 2));
+}
+
+// The way back; lanes from kMatrices on go to `pad`, one 16 x 16 matrix each.
+template <uint32_t kMatrices>
+__aicore__ inline void FromLanes(const LocalTensor<float>& x, const LocalTensor<float>& pad, const LocalTensor<float>& lanes,
+                                 uint32_t matrix_stride) {
+  LocalTensor<float> dst[kTransposeList];
+  LocalTensor<float> src[kTransposeList];
+  for (uint32_t i = 0; i < kTransposeList; ++i) {
+    src[i] = lanes[i * kFloatsPerBlock];
+    const uint32_t matrix = i / 2;
+    const uint32_t half_row = i % 2 * kFloatsPerBlock;
+    dst[i] = matrix < kMatrices ? x[matrix * matrix_stride + half_row] : pad[(matrix - kMatrices) * kFractalElems + half_row];
+  }
+  AscendC::TransDataTo5HD<float>(dst, src, AscendC::TransDataTo5HDParams(false, false, kFractal, 2, kFractal));
+}
+
+}  // namespace chunk_gdr
+
+#endif  // CHUNK_GDR_COMMON_TILE_NZ_H_

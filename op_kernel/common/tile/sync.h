@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Edges between queues. A hand-made id lies in 0..5; an id of a pair may be set again only once its last wait is known to be over.
+#ifndef CHUNK_GDR_COMMON_TILE_SYNC_H_
+#define CHUNK_GDR_COMMON_TILE_SYNC_H_
+
+#include "kernel_operator.h"
+
+namespace chunk_gdr {
+
+// Everything the event's first queue has been given so far completes before the second queue goes on.
+template <AscendC::HardEvent kEvent>
+__aicore__ inline void Handoff(int32_t id) {
+  AscendC::SetFlag<kEvent>(id);
+  AscendC::WaitFlag<kEvent>(id);
+}
+
+// Between two vector instructions of which the second touches what the first wrote, or overwrites what it read.
+__aicore__ inline void VectorDone() { AscendC::PipeBarrier<PIPE_V>(); }
+
+}  // namespace chunk_gdr
+
+#endif  // CHUNK_GDR_COMMON_TILE_SYNC_H_

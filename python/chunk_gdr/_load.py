@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Imports torch such that a broken device backend cannot spoil it, then the library that registers the operators."""
+
+import importlib.metadata
+import os
+import sys
+import warnings
+
+_AUTOLOAD = "TORCH_DEVICE_BACKEND_AUTOLOAD"
+
+
+def _import_torch():
+    """Import torch; if that is up to us, load its out-of-tree backends one by one and survive their failures.
+
+    torch's own autoload turns a backend that cannot load (torch_npu without CANN) into a failure of ``import torch``.
+    """
+    if "torch" in sys.modules or os.environ.get(_AUTOLOAD, "1") != "1":
+        import torch  # noqa: F401
+
+        return
+    before = os.environ.get(_AUTOLOAD)
+    os.environ[_AUTOLOAD] = "0"
+    try:
+        import torch  # noqa: F401
+    finally:
+        if before is None:
+            del os.environ[_AUTOLOAD]
+        else:
+            os.environ[_AUTOLOAD] = before
+    for entry_point in importlib.metadata.entry_points(group="torch.backends"):
+        try:
+            entry_point.load()()
+        except Exception as error:
+            warnings.warn(
+                f"chunk_gdr: torch backend {entry_point.name!r} did not load, going on without it: "
+                f"{type(error).__name__}: {error}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+
+_import_torch()
+
+from . import _C, _fake  # noqa: E402, F401  (_C registers the operators)

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command chunk-gdr: run, plan, check. Exit code 0: all bars hold; 1: a bar is missed; 2: wrong use."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from importlib.metadata import version
+
+from .arguments import (
+    CORES,
+    UsageError,
+    add_case_flags,
+    add_cores_flag,
+    add_execution_flags,
+    case_of,
+    execution_options,
+    given_case,
+    whole,
+)
+from .capture import CaptureError, check_writable, load_inputs, save_outputs
+from .cases import SUITE, Inputs, chunk_state_like, make_inputs
+from .check import check_suite, suite_inputs
+from .progress import Progress
+from .report import RunReport
+from .runner import (
+    call_operator,
+    compare_with_truth,
+    first_line,
+    input_warnings,
+    is_argument_error,
+    plan_of,
+    plan_of_case,
+    problem_of,
+)
+
+BACKENDS = ("model", "native", "reference")
+INPUT_FLAGS = {"scale", "l2norm", "chunk_state"}  # fields of a case that also apply to captured tensors
+
+
+def build_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="chunk-gdr",
+        description="Gated delta rule for Ascend 310P: run the kernel on a model of the chip and check its results.",
+    )
+    parser.add_argument("--version", action="version", version=f"chunk-gdr {version('chunk_gdr')}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+
+    run = commands.add_parser(
+        "run",
+        help="run the operator and report accuracy, hazards and model cycles",
+        description="Runs chunk_gated_delta_rule and compares every (sequence, head) with the fp64 recurrence.",
+    )
+    add_case_flags(run)
+    add_execution_flags(run)
+    files = run.add_argument_group("files and output")
+    files.add_argument("--input", metavar="X.npz", help="captured tensors instead of a generated case")
+    files.add_argument("--output", metavar="Y.npz", help="write out, final_state and chunk_state")
+    files.add_argument("--backend", choices=BACKENDS, default="model", help="what executes the operator (model)")
+    files.add_argument("--json", action="store_true", help="one JSON object on stdout instead of the report")
+    files.add_argument("--all-heads", action="store_true", help="list every head")
+    files.add_argument("--top", type=whole, default=5, metavar="N", help="heads listed per result, worst first (5)")
+    run.set_defaults(function=run_command)
+
+    plan = commands.add_parser(
+        "plan",
+        help="print what would run where: tiling key, core partition, buffers, workspace",
+        description="Prints the launch plan of a case. Nothing is executed.",
+    )
+    add_case_flags(plan)
+    add_cores_flag(plan)
+    plan.add_argument("--json", action="store_true", help="one JSON object instead of text")
+    plan.set_defaults(function=plan_command)
+
+    check = commands.add_parser(
+        "check",
+        help="run a suite of cases in program order and adversarially: bars, hazards, bitwise equality",
+        description="Runs each case on the host model in program order and under several adversarial seeds.",
+    )
+    check.add_argument("--seeds", type=whole, default=5, metavar="N", help="adversarial seeds per case (5)")
+    check.add_argument("--case", action="append", choices=list(SUITE), help="only this case; may be repeated")
+    check.add_argument("--input", metavar="X.npz", help="check captured tensors instead of the suite")
+    check.add_argument("--json", action="store_true", help="one JSON object on stdout instead of the table")
+    add_execution_flags(check, adversarial=False)
+    check.set_defaults(function=check_command)
+    return parser
+
+
+def run_command(arguments: argparse.Namespace) -> int:
+    backend = arguments.backend
+    on_model = backend == "model"
+    if arguments.output:
+        check_writable(arguments.output)
+    inputs, notes = load(arguments.input, given_case(arguments), arguments, half=on_model)
+    with Progress(f"running on backend '{backend}'") as progress:
+        options = execution_options(arguments) | {"progress": progress.update} if on_model else {}
+        call = call_operator(inputs, backend, **options)
+        report = RunReport(backend, problem_of(inputs), call, warnings=notes + input_warnings(inputs))
+        if on_model:
+            report.plan = plan_of(inputs, arguments.cores or CORES)
+        if call.error is None:
+            progress.stage("comparing with the fp64 recurrence")
+            report.comparisons = compare_with_truth(inputs, call.result, overflow_mode(arguments, on_model))
+    if arguments.output and call.error is None:
+        save_outputs(arguments.output, vars(call.result))
+    if arguments.json:
+        print(report.to_json(arguments.all_heads))
+    else:
+        print(report.text(None if arguments.all_heads else arguments.top))
+    return 0 if report.passed else 1
+
+
+def overflow_mode(arguments: argparse.Namespace, on_model: bool) -> str:
+    """What an fp16 result beyond 65,504 has to be: on the chip that depends on a mode, elsewhere it is inf."""
+    return (arguments.overflow or "saturate") if on_model else "inf"
+
+
+def load(path: str | None, given: dict, arguments: argparse.Namespace, half: bool) -> tuple[Inputs, list[str]]:
+    """The tensors of a generated case, or those of a file with the flags that apply to them."""
+    if path is None:
+        return make_inputs(case_of(arguments)), []
+    for name in sorted(given.keys() - INPUT_FLAGS):
+        flag = {"pass_lengths": "no-lengths"}.get(name, name.replace("_", "-"))
+        raise UsageError(f"--input brings its own tensors: --{flag} does not apply")
+    inputs, notes = load_inputs(path, half)
+    if "scale" in given:
+        inputs.scale = given["scale"]
+    inputs.use_qk_l2norm_in_kernel |= given.get("l2norm", False)
+    if given.get("chunk_state"):
+        inputs.chunk_state = chunk_state_like(inputs)
+    return inputs, notes
+
+
+def plan_command(arguments: argparse.Namespace) -> int:
+    plan = plan_of_case(case_of(arguments), arguments.cores or CORES)
+    print(json.dumps(plan.to_dict()) if arguments.json else plan)
+    return 0
+
+
+def check_command(arguments: argparse.Namespace) -> int:
+    if arguments.input:
+        suite = {arguments.input: load_inputs(arguments.input)[0]}
+    else:
+        suite = suite_inputs(arguments.case)
+    with Progress("checking") as progress:
+        result = check_suite(suite, arguments.seeds, execution_options(arguments), progress)
+    print(result.to_json() if arguments.json else result)
+    return 0 if result.passed else 1
+
+
+def join_gate(argv: list[str]) -> list[str]:
+    """"--gate", "-1e-5" as one word: argparse would take the second for a flag."""
+    joined: list[str] = []
+    for word in argv:
+        if joined and joined[-1] == "--gate":
+            joined[-1] = f"--gate={word}"
+        else:
+            joined.append(word)
+    return joined
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = build_parser()
+    arguments = parser.parse_args(join_gate(sys.argv[1:] if argv is None else argv))
+    if arguments.command is None:
+        parser.error("a command is needed: run, plan or check")
+    try:
+        code = arguments.function(arguments)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        print("chunk-gdr: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output has gone; nothing is left to say, not even at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        message = usage_message(error)
+        if message is None:
+            raise
+        print(f"chunk-gdr: error: {message}", file=sys.stderr)
+        return 2
+
+
+def usage_message(error: Exception) -> str | None:
+    """One line for what the user can put right; None for what is a fault of this program."""
+    if isinstance(error, (UsageError, CaptureError)):
+        return str(error)
+    if isinstance(error, MemoryError):
+        return f"not enough memory for these shapes ({error})"
+    if isinstance(error, RuntimeError) and is_argument_error(error):
+        return first_line(error)
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What will run where: the host tiling of an operator as printable dataclasses.
+
+The numbers come from the C++ that the launch itself uses (``op_host`` and the headers it shares with the kernel); nothing here is
+computed a second time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from ._load import _C
+
+CHUNK = 64
+#: Bytes of each on-chip memory that a kernel may use (UB without the library's scratch).
+CAPACITY_BYTES = {"UB": 248 * 1024, "L1": 1024 * 1024, "L0A": 64 * 1024, "L0B": 64 * 1024, "L0C": 256 * 1024}
+_BAR_WIDTH = 40
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """One row of the kernel's buffer table. Stages are inclusive indices into ``Plan.stages``."""
+
+    name: str
+    memory: str
+    dtype: str
+    rows: int
+    cols: int
+    offset_bytes: int
+    bytes: int
+    first_stage: int
+    last_stage: int
+
+    def lives_in(self, stage: int) -> bool:
+        return self.first_stage <= stage <= self.last_stage
+
+
+@dataclass(frozen=True)
+class WorkspaceSlot:
+    """A named range of the user workspace; ``offset_bytes`` counts from its start, behind the system part."""
+
+    name: str
+    offset_bytes: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class WorkItem:
+    """One (sequence, v-head, slice of Dv), run by one core from its first chunk to its last."""
+
+    sequence: int
+    token_begin: int
+    length: int
+    v_head: int
+    v_begin: int
+    v_cols: int
+
+    @property
+    def chunks(self) -> int:
+        return -(-self.length // CHUNK)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The launch of ``chunk_gated_delta_rule`` for one set of shapes."""
+
+    tiling_key: int
+    bucket: int
+    schedule: str
+    block_num: int
+    v_tiles: int
+    v_tile_dim: int
+    stages: tuple[str, ...]
+    buffers: tuple[Buffer, ...]
+    workspace_bytes: int
+    workspace: tuple[WorkspaceSlot, ...]
+    cores: tuple[tuple[WorkItem, ...], ...]  #: items of each core, in the order it runs them
+
+    def occupancy(self, memory: str) -> dict[str, int]:
+        """Bytes of ``memory`` that are live in each stage."""
+        return {
+            stage: sum(b.bytes for b in self.buffers if b.memory == memory and b.lives_in(i)) for i, stage in enumerate(self.stages)
+        }
+
+    def high_water_bytes(self, memory: str) -> int:
+        """End of the highest placed buffer of ``memory``."""
+        return max(b.offset_bytes + b.bytes for b in self.buffers if b.memory == memory)
+
+    def to_dict(self) -> dict:
+        """Plain lists and numbers, ready for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return "\n".join([*self._head(), "", *self._cores(), "", *self._occupancy(), "", *self._buffers()])
+
+    def _head(self) -> list[str]:
+        slots = ", ".join(f"{s.name} {s.bytes} B at +{s.offset_bytes}" for s in self.workspace)
+        return [
+            f"tiling key {self.tiling_key} (bucket {self.bucket}), schedule {self.schedule}, {self.block_num} cores, "
+            f"{self.v_tiles} slice(s) of {self.v_tile_dim} columns",
+            f"workspace {self.workspace_bytes} B: system part, then {slots}",
+        ]
+
+    def _cores(self) -> list[str]:
+        lines = ["core  items  chunks  work"]
+        for core, items in enumerate(self.cores):
+            chunks = sum(item.chunks for item in items)
+            lines.append(f"{core:4d} {len(items):6d} {chunks:7d}  {_spans(items, self.v_tiles > 1)}")
+        return lines
+
+    def _occupancy(self) -> list[str]:
+        lines = []
+        for memory in ("UB", "L1"):
+            capacity = CAPACITY_BYTES[memory]
+            lines.append(f"{memory} by stage (of {capacity} B, placed up to {self.high_water_bytes(memory)} B)")
+            for stage, used in self.occupancy(memory).items():
+                bar = "#" * round(_BAR_WIDTH * used / capacity)
+                lines.append(f"  {stage:9s} {used:8d} B |{bar:<{_BAR_WIDTH}}|")
+        return lines
+
+    def _buffers(self) -> list[str]:
+        lines = ["memory    offset     bytes  shape            dtype    life                buffer"]
+        for b in sorted(self.buffers, key=lambda b: (list(CAPACITY_BYTES).index(b.memory), b.offset_bytes, b.first_stage)):
+            life = f"{self.stages[b.first_stage]}..{self.stages[b.last_stage]}"
+            lines.append(f"{b.memory:6s} {b.offset_bytes:9d} {b.bytes:9d}  {f'{b.rows} x {b.cols}':15s}  {b.dtype:8s} {life:19s} {b.name}")
+        return lines
+
+
+def _spans(items: Sequence[WorkItem], sliced: bool) -> str:
+    """``seq 0: heads 0-3; seq 1: head 4 [0:64]`` for the items of one core; the range of columns where heads are sliced."""
+    spans: list[str] = []
+    for sequence in dict.fromkeys(item.sequence for item in items):
+        mine = [item for item in items if item.sequence == sequence]
+        first, last = mine[0], mine[-1]
+        heads = f"head {first.v_head}" if first.v_head == last.v_head else f"heads {first.v_head}-{last.v_head}"
+        partial = f" [{first.v_begin}:{last.v_begin + last.v_cols}]" if sliced and first.v_head == last.v_head else ""
+        spans.append(f"seq {sequence}: {heads}{partial}")
+    return "; ".join(spans) if spans else "-"
+
+
+def plan(
+    lengths: Sequence[int],
+    nk: int,
+    nv: int,
+    dk: int,
+    dv: int,
+    *,
+    state_dtype: str = "float32",
+    initial_state: bool = True,
+    chunk_state: bool = False,
+    g: bool = True,
+    beta: bool = True,
+    use_qk_l2norm: bool = False,
+    cores: int = 8,
+) -> Plan:
+    """The launch plan of ``chunk_gated_delta_rule`` for sequences of ``lengths`` tokens.
+
+    Args:
+        lengths: tokens of each sequence; they only decide the split over cores, the launch itself depends on their sum and number.
+        nk, nv: key and value heads.
+        dk, dv: head dims, 1 to 128; they are padded to multiples of 16 as at the torch boundary.
+        state_dtype: ``"float32"`` or ``"float16"``, the dtype of the state tensors.
+        initial_state, chunk_state, g, beta, use_qk_l2norm: which arguments are given.
+        cores: AI cores the plan may use, 1 to 8.
+
+    Raises:
+        ValueError: a quantity is out of range; the message names it, the limit and the value.
+    """
+    if state_dtype not in ("float32", "float16"):
+        raise ValueError(f"chunk_gated_delta_rule tiling: state_dtype must be 'float32' or 'float16', got {state_dtype!r}")
+    lengths = [int(n) for n in lengths]
+    total = sum(lengths)
+    problem = {
+        "total_tokens": total,
+        "batch": len(lengths),
+        "key_heads": nk,
+        "value_heads": nv,
+        "key_dim": -(-dk // 16) * 16,
+        "value_dim": -(-dv // 16) * 16,
+        "has_beta": beta,
+        "has_g": g,
+        "has_initial_state": initial_state,
+        "has_lengths": True,
+        "has_chunk_state": chunk_state,
+        "state_is_half": state_dtype == "float16",
+        "use_qk_l2norm": use_qk_l2norm,
+        "gate_stride_elems": -(-total // 8) * 8 + CHUNK,
+        "core_count": cores,
+    }
+    raw = _C.plan(**problem)
+    return Plan(
+        tiling_key=raw["tiling_key"],
+        bucket=raw["bucket"],
+        schedule=raw["schedule"],
+        block_num=raw["block_num"],
+        v_tiles=raw["v_tiles"],
+        v_tile_dim=raw["v_tile_dim"],
+        stages=tuple(raw["stages"]),
+        buffers=tuple(Buffer(**row) for row in raw["buffers"]),
+        workspace_bytes=raw["workspace_bytes"],
+        workspace=tuple(WorkspaceSlot(**slot) for slot in raw["workspace"]),
+        cores=tuple(
+            tuple(WorkItem(**item) for item in _C.items_of_core(lengths, core, **problem)) for core in range(raw["block_num"])
+        ),
+    )

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every kind of gate: log decays from 0 to -inf, above 0, absent, and not a number."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from chunk_gdr.cases import GATES, Case, Inputs, make_inputs, raw_gate
+from chunk_gdr.compare import compare_out, compare_state
+
+BASE = Case(lengths=(64, 65), nk=1, nv=2, dk=48, dv=32)
+
+
+@pytest.mark.parametrize("gate", GATES)
+def test_gate_patterns(check, gate):
+    check(replace(BASE, gate=gate, lengths=(130, 7)))
+
+
+@pytest.mark.parametrize("gate", ["none", "zero", "-1e-3", "qwen", "per-head", "mixture"])
+def test_gates_with_correlated_keys(check, gate):
+    check(replace(BASE, nk=2, nv=8, gate=gate, keys="correlated", beta="0.99"))
+
+
+@pytest.mark.parametrize("dim", [64, 80, 96, 128])
+def test_the_sweep_in_every_bucket(check, dim):
+    check(replace(BASE, nv=7, dk=dim, dv=dim, gate="per-head"))
+
+
+def test_real_ranges(check):
+    """g = -316 * rand, v = 24.8 * rand, as measured in a real 35B model."""
+    x = make_inputs(replace(BASE, gate="uniform-316"))
+    x.value = (24.8 * torch.rand(x.value.shape, generator=torch.Generator().manual_seed(5))).half()
+    check(x)
+
+
+@pytest.mark.parametrize("gate", ["zero", "none"])
+def test_no_decay_over_many_tokens(check, gate):
+    """T = 1000 of the ungated delta rule."""
+    check(replace(BASE, lengths=(1000,), gate=gate))
+
+
+def test_zero_gates_are_absent_gates(run):
+    zero, absent = (run(replace(BASE, gate=gate)) for gate in ("zero", "none"))
+    assert torch.equal(zero.out, absent.out) and torch.equal(zero.final_state, absent.final_state)
+
+
+def test_absent_beta_is_one(run):
+    one, absent = (run(replace(BASE, beta=beta)) for beta in ("one", "none"))
+    assert torch.equal(one.out, absent.out) and torch.equal(one.final_state, absent.final_state)
+
+
+def test_steep_prefix_keeps_what_comes_after_it(check):
+    """g[:40] = -316, then -1e-3 * arange: differences of fp32 prefix sums would be off by 1.7e-3."""
+    _, (out, state) = check(replace(BASE, lengths=(64,), gate="steep-prefix"))
+    assert state.worst.nrmse < 5e-6
+
+
+def test_minus_infinity_resets_the_state(check, run):
+    """g[70] = -inf, T = 130: what follows knows nothing of what was before."""
+    x = make_inputs(replace(BASE, lengths=(130,), gate="inf-at-70"))
+    result, _ = check(x)
+    assert result.out.isfinite().all() and result.final_state.isfinite().all()
+    tail = Inputs(x.query[70:], x.key[70:], x.value[70:], beta=x.beta[70:], g=x.g[70:].clone(), scale=x.scale)
+    tail.g[0] = 0.0  # the state is zero there
+    alone = run(tail)
+    assert compare_out(alone.out, result.out[70:].double(), [60]).worst.nrmse < 1e-4
+    assert compare_state(alone.final_state, result.final_state.double()).worst.nrmse < 2e-5
+
+
+def test_decay_alone_does_not_drift(run):
+    """beta = 0 leaves S_T = exp(sum g) S_0: -1e-4 over 2,048 tokens to fp32 accuracy."""
+    x = make_inputs(Case(lengths=(2048,), nk=1, nv=1, dk=16, dv=16, gate="-1e-4", beta=0.0, state_size=1.0))
+    got = run(x).final_state.double()
+    exact = x.initial_state.double() * x.g.double().sum().exp()
+    assert (got - exact).norm() / exact.norm() < 1e-6
+
+
+@pytest.mark.parametrize("a_log, a", [(100.0, -200.0), (100.0, 100.0), (1.0, 1000.0)])
+def test_gates_from_raw_inputs(check, a_log, a):
+    """-exp(A_log) softplus(a + dt_bias) in fp32: 0 or -inf at its extremes, never NaN."""
+    x = make_inputs(BASE)
+    gate = raw_gate(np.full(2, a_log), np.full((129, 2), a), np.zeros(2))
+    with np.errstate(over="ignore"):
+        x.g = torch.from_numpy(gate.astype(np.float32))
+    check(x)
+
+
+def test_positive_gates_beyond_the_bars_stay_at_home(run):
+    """exp(50) per token overflows head 0 of sequence 0; nobody else notices."""
+    x = make_inputs(replace(BASE, gate="-1e-3"))
+    before = run(x)
+    x.g[:64, 0] = 50.0
+    after = run(x)
+    assert torch.equal(before.out[:, 1], after.out[:, 1]) and torch.equal(before.out[64:], after.out[64:])
+    assert torch.equal(before.final_state[1], after.final_state[1])
+    assert torch.equal(before.final_state[0, 1], after.final_state[0, 1])
+
+
+@pytest.mark.parametrize("name", ["g", "beta", "query", "key", "value", "initial_state"])
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_non_finite_input_spoils_its_own_head_only(run, name, bad):
+    """From the start of its chunk on; the result has the NaN, it is not swallowed."""
+    if (name, bad) == ("g", math.inf):
+        pytest.skip("+inf as a gate is any growth")
+    x = make_inputs(replace(BASE, lengths=(64, 130), nk=2, nv=4))
+    before = run(x)
+    token, v_head = 64 + 70, 2  # in the second chunk of sequence 1; v-heads 2 and 3 read k-head 1
+    tensor = getattr(x, name).clone()
+    setattr(x, name, tensor)
+    heads = [2, 3] if name in ("query", "key") else [2]
+    first = 64 if name == "initial_state" else 64 + 64
+    if name == "initial_state":
+        tensor[1, v_head, 5, 7] = bad
+    elif name in ("query", "key"):
+        tensor[token, 1, 5] = bad
+    elif name == "value":
+        tensor[token, v_head, 5] = bad
+    else:
+        tensor[token, v_head] = bad
+    after = run(x)
+    others = [h for h in range(4) if h not in heads]
+    assert torch.equal(before.out[:first], after.out[:first])
+    assert torch.equal(before.out[:, others], after.out[:, others])
+    assert torch.equal(before.final_state[0], after.final_state[0])
+    assert torch.equal(before.final_state[1, others], after.final_state[1, others])
+    spoiled = after.out[token:, heads] if name != "query" else after.out[token, heads]
+    assert not spoiled.isfinite().all()
+    if name == "g":
+        assert after.final_state[1, v_head].isnan().all()

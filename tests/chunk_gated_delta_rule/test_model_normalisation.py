@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keys of any size, the in-kernel l2norm, values from tiny to beyond the range of fp16."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from chunk_gdr.cases import Case, make_inputs
+from chunk_gdr.compare import FP16_MAX, compare_out, compare_state
+from chunk_gdr.reference import recurrence
+
+BASE = Case(lengths=(64, 65), nk=1, nv=2, dk=64, dv=48)
+
+
+@pytest.mark.parametrize("keys, key_norm", [("raw", 1.0), ("random", 1.0), ("random", 1000.0), ("random", 1e-5)])
+def test_l2norm(check, keys, key_norm):
+    check(replace(BASE, l2norm=True, keys=keys, key_norm=key_norm))
+
+
+@pytest.mark.parametrize("dim", [9, 60, 80, 100, 127])
+def test_l2norm_sums_over_the_live_columns(check, dim):
+    check(replace(BASE, l2norm=True, keys="raw", dk=dim, dv=33))
+
+
+def test_l2norm_of_large_keys_is_that_of_unit_keys(run):
+    """A power of two in front changes no bit of a half, and eps nothing of a norm this large."""
+    x = make_inputs(replace(BASE, l2norm=True, keys="raw"))
+    small = run(x)
+    x.key = x.key * 256
+    large = run(x)
+    assert compare_out(large.out, small.out.double(), x.lengths).worst.nrmse < 1e-4
+    assert compare_state(large.final_state, small.final_state.double()).worst.nrmse < 1e-6
+
+
+def test_l2norm_of_nothing_is_nothing(check):
+    """x = 0 gives 0, and x = 1e-5 everywhere is far below eps: 1e-5 / sqrt(128e-10 + 1e-6)."""
+    x = make_inputs(replace(BASE, l2norm=True, dk=128))
+    x.key[3:9], x.query[5:12] = 0, 0
+    x.key[20:30], x.query[25:40] = 1e-5, 1e-5
+    result, _ = check(x)
+    assert torch.equal(result.out[5:12], torch.zeros_like(result.out[5:12]))
+
+
+@pytest.mark.parametrize("l2norm", [False, True])
+def test_zero_rows(check, l2norm):
+    x = make_inputs(replace(BASE, l2norm=l2norm, state=None))
+    for tensor in (x.query, x.key, x.value):
+        tensor.zero_()
+    result, _ = check(x)
+    assert (result.out == 0).all() and (result.final_state == 0).all()
+
+
+@pytest.mark.parametrize("v_size", [1e-3, 1e-2, 1.0, 12.0, 25.0])
+def test_value_sizes(check, v_size):
+    check(replace(BASE, v_size=v_size, state=None, gate="qwen"))
+
+
+@pytest.mark.parametrize("gate", ["-1e-3", "-5", "-50"])
+def test_small_values_and_small_states(check, gate):
+    """Halves of such values fall into fp16 subnormals unless they are scaled out of them."""
+    check(replace(BASE, v_size=1e-3, state_size=1e-3, gate=gate))
+
+
+@pytest.mark.parametrize("state_size", [2.0**-6, 1.0, 1000.0, 8000.0])
+def test_state_sizes(check, state_size):
+    check(replace(BASE, state_size=state_size, scale=2.0**-10))
+
+
+def test_beta_in_fp32_is_used_in_fp32(check):
+    """sigmoid(0.5) = 0.62245935; rounded to fp16 it would move the state by more than its bar."""
+    x = make_inputs(replace(BASE, beta=0.62245935, state=None))
+    check(x)
+    rounded = recurrence(**(x.arguments() | {"beta": x.beta.half()}))
+    truth = recurrence(**x.arguments())
+    assert not compare_state(rounded.final_state, truth.final_state).passed
+
+
+@pytest.mark.parametrize("scale", [None, 1.0, 0.125, 0.0, -2.0, 1e-4])
+def test_scales(check, scale):
+    """None is 1.0, the convention of the Ascend operators."""
+    check(replace(BASE, scale=scale))
+
+
+def test_scale_none_is_one(run):
+    absent, one = (run(replace(BASE, scale=scale)) for scale in (None, 1.0))
+    assert torch.equal(absent.out, one.out)
+
+
+@pytest.mark.parametrize("overflow", ["saturate", "inf"])
+def test_outputs_beyond_half(backend, check, overflow):
+    """out of up to 1e6: inf or +-65504 by the chip's mode where the truth is beyond, exact elsewhere."""
+    if (backend, overflow) == ("native", "saturate"):
+        pytest.skip("only the chip saturates")
+    result, _ = check(replace(BASE, v_size=25.0, scale=4096.0, gate="-1e-3"), overflow=overflow)
+    largest = result.out.abs().max()
+    assert largest == (FP16_MAX if overflow == "saturate" else torch.inf)
+
+
+def test_unnormalised_keys_give_no_nan(run):
+    """randn keys, T = 64: the truth grows to 1e40 and more; what is beyond a dtype is not NaN."""
+    x = make_inputs(replace(BASE, lengths=(64,), keys="raw", beta="one", gate="none", state=None))
+    assert recurrence(**x.arguments()).final_state.abs().max() > 1e40
+    result = run(x)
+    assert not result.out.isnan().any() and not result.final_state.isnan().any()
+
+
+def test_unnormalised_keys_stay_at_home(run):
+    """Keys of norm 8 in k-head 0 drive its state beyond fp32 within a chunk; k-head 1 keeps its bits."""
+    x = make_inputs(replace(BASE, nk=2, nv=4, gate="none", beta="one"))
+    before = run(x)
+    x.key = x.key.clone()
+    x.key[:, 0] *= 8
+    truth = recurrence(**x.arguments())
+    assert truth.final_state[:, :2].abs().max() > 1e38
+    after = run(x)
+    assert torch.equal(before.out[:, 2:], after.out[:, 2:])
+    assert torch.equal(before.final_state[:, 2:], after.final_state[:, 2:])

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""chunk_gdr.tiling: work reaches every core once, buffers that live together do not overlap, limits have messages."""
+
+import itertools
+import json
+
+import pytest
+
+from chunk_gdr import tiling
+from chunk_gdr.tiling import CAPACITY_BYTES, plan
+
+DIMS = (1, 9, 33, 60, 64, 65, 80, 81, 96, 97, 128)
+
+
+def covered(p):
+    """How often each (sequence, v-head, column) is somebody's work."""
+    seen = {}
+    for item in itertools.chain.from_iterable(p.cores):
+        for column in range(item.v_begin, item.v_begin + item.v_cols):
+            key = (item.sequence, item.v_head, column)
+            seen[key] = seen.get(key, 0) + 1
+    return seen
+
+
+@pytest.mark.parametrize("cores", [1, 3, 8])
+@pytest.mark.parametrize(
+    "lengths, nv",
+    [((1,), 1), ((100,), 3), ((3, 0, 5), 2), ((0, 0), 2), ((2049, 1, 1, 64), 4), ((7,) * 19, 1), ((640,), 17)],
+)
+def test_every_column_of_every_head_has_one_core(lengths, nv, cores):
+    p = plan(lengths, 1, nv, 48, 128, cores=cores)
+    assert len(p.cores) == p.block_num <= cores
+    expected = {(b, h, c): 1 for b in range(len(lengths)) for h in range(nv) for c in range(128)}
+    assert covered(p) == expected
+    starts = [sum(lengths[:b]) for b in range(len(lengths))]
+    for item in itertools.chain.from_iterable(p.cores):
+        assert item.length == lengths[item.sequence] and item.token_begin == starts[item.sequence]
+
+
+@pytest.mark.parametrize("batch_heads", [1, 3, 7, 9, 17])
+def test_few_items_leave_no_core_idle(batch_heads):
+    p = plan([640], batch_heads, batch_heads, 128, 128)
+    assert p.block_num == 8 and all(p.cores)
+
+
+def test_mixed_lengths_are_balanced():
+    lengths = (2049, 1011, 513, 256, 128, 65, 32, 16, 8, 4, 5, 1)
+    work = [sum(item.chunks + 1 for item in items) for items in plan(lengths, 16, 32, 128, 128).cores]
+    assert sum(work) / len(work) / max(work) > 0.9
+
+
+def test_offsets_beyond_32_bits():
+    """T * Nv * Dv of 8.6e10 elements: positions are exact."""
+    length = 1 << 20
+    p = plan([length] * 40, 8, 16, 128, 128)
+    items = list(itertools.chain.from_iterable(p.cores))
+    assert max(item.token_begin for item in items) == 39 * length
+    assert len(items) == 40 * 16 * p.v_tiles
+
+
+@pytest.mark.parametrize("dk", DIMS)
+@pytest.mark.parametrize("dv", DIMS)
+def test_bucket_is_the_smallest_that_fits(dk, dv):
+    p = plan([64], 1, 1, dk, dv)
+    assert p.bucket == min(b for b in (64, 80, 96, 128) if b >= max(dk, dv))
+    assert p.tiling_key == p.bucket * 10
+    assert plan([64], 1, 1, dk, dv, state_dtype="float16").tiling_key == p.bucket * 10 + 1
+
+
+@pytest.mark.parametrize("dim", [64, 80, 96, 128])
+def test_buffers_fit_and_do_not_overlap_while_both_live(dim):
+    p = plan([64], 1, 1, dim, dim)
+    assert {b.memory for b in p.buffers} == set(CAPACITY_BYTES)
+    for b in p.buffers:
+        assert 0 <= b.offset_bytes and b.offset_bytes + b.bytes <= CAPACITY_BYTES[b.memory], b
+        assert b.offset_bytes % (512 if b.memory in ("L0A", "L0B") else 1024 if b.memory == "L0C" else 32) == 0, b
+    for a, b in itertools.combinations(p.buffers, 2):
+        share_memory = a.memory == b.memory
+        both_live = any(a.lives_in(stage) and b.lives_in(stage) for stage in range(len(p.stages)))
+        apart = a.offset_bytes + a.bytes <= b.offset_bytes or b.offset_bytes + b.bytes <= a.offset_bytes
+        assert not (share_memory and both_live) or apart, (a, b)
+    for memory, capacity in CAPACITY_BYTES.items():
+        assert max(p.occupancy(memory).values()) <= p.high_water_bytes(memory) <= capacity
+
+
+def test_prints_and_dict():
+    p = plan([70, 0, 3], 1, 2, 24, 40, chunk_state=True)
+    text = str(p)
+    for part in ("tiling key 640", "schedule", "workspace", "UB by stage", "L1 by stage", *p.stages, p.buffers[0].name):
+        assert part in text
+    assert json.loads(json.dumps(p.to_dict()))["bucket"] == 64
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"dk": 129}, "key_dim must be a multiple of 16 in 16..128, got 144"),
+        ({"dv": 0}, "value_dim must be a multiple of 16 in 16..128, got 0"),
+        ({"nv": 3}, "value_heads must be a positive multiple of key_heads 2, got 3"),
+        ({"nk": 0}, "key_heads must be positive, got 0"),
+        ({"cores": 9}, "core_count must be in 1..8, got 9"),
+        ({"lengths": [3, -1]}, "lengths must be non-negative and add up to 2"),
+        ({"state_dtype": "bfloat16"}, "state_dtype must be 'float32' or 'float16', got 'bfloat16'"),
+    ],
+)
+def test_limits(changes, message):
+    with pytest.raises(ValueError, match=message.replace(".", r"\.")):
+        tiling.plan(**({"lengths": [64], "nk": 2, "nv": 4, "dk": 64, "dv": 64} | changes))

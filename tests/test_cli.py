@@ -78,7 +78,7 @@ def test_json_on_the_model(capsys):
 def test_report_on_the_model(capsys):
     code, out, _ = run(capsys, *MODEL, "--adversarial", "3", "--cores", "2", "--overflow", "inf", "--permute-cube")
     assert code == 0
-    for part in ("tiling key 640", "2 cores", "UB by stage", "hazards: 0 errors, 0 that rely", "(pessimistic parameters)"):
+    for part in ("tiling key 640", "2 cores", "UB by stage", "hazards: 0 errors, 0 that rely", "(pessimistic param"):
         assert part in out
     assert "core 1 " in out and "core 2 " not in out and "GM bytes: " in out
     code, out, _ = run(capsys, *MODEL, "--params", "optimistic")

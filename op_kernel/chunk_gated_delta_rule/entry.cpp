@@ -16,6 +16,7 @@ __aicore__ inline void RunInstance(const chunk_gdr::KernelArgs& args, const chun
 extern "C" __global__ __aicore__ void chunk_gated_delta_rule(GM_ADDR query, GM_ADDR key, GM_ADDR value, GM_ADDR beta, GM_ADDR initial_state,
                                                              GM_ADDR lengths, GM_ADDR g, GM_ADDR chunk_state, GM_ADDR out,
                                                              GM_ADDR final_state, GM_ADDR workspace, GM_ADDR tiling) {
+  KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AICORE);
   REGISTER_TILING_DEFAULT(chunk_gdr::ChunkGatedDeltaRuleTiling);
   GET_TILING_DATA_WITH_STRUCT(chunk_gdr::ChunkGatedDeltaRuleTiling, tiling_data, tiling);
   const chunk_gdr::KernelArgs args{query, key, value, beta, initial_state, lengths, g, chunk_state, out, final_state, workspace};

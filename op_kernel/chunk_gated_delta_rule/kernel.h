@@ -440,7 +440,7 @@ class ChunkGatedDeltaRule {
         VectorDone();
         AscendC::Axpy(rest, pieces[p * kChunk], static_cast<half>(-1.0f), kChunk);
         VectorDone();
-        AscendC::Muls(rest, rest, kPieceScale, kChunk);
+        AscendC::Muls(rest, rest, p == 0 ? kSecondPieceScale : kThirdPieceScale, kChunk);
       }
       VectorDone();
     }
@@ -518,7 +518,7 @@ class ChunkGatedDeltaRule {
     BuildCausalBias(Get<kCausalBias, float>());
     BuildGateMask(Get<kGateMask, half>());
     const auto ones = Get<kSegConstUb, half>();
-    BuildSegmentOnes(ones);
+    BuildSegmentOnes(ones.template ReinterpretCast<uint16_t>());
     Handoff<HardEvent::V_MTE3>(kConstantsReady);
     AscendC::DataCopy(Get<kSegConstL1, half>(), ones, kSegRows * kSegInner);
     Handoff<HardEvent::MTE3_V>(kConstantsCopied);

@@ -102,7 +102,7 @@ def add_call_flags(group) -> None:
         "--l2norm", action="store_true", default=argparse.SUPPRESS, help="normalise query and key in the kernel"
     )
     group.add_argument(
-        "--chunk-state", action="store_true", default=argparse.SUPPRESS, help="also return the state entering each chunk"
+        "--chunk-state", action="store_true", default=argparse.SUPPRESS, help="return the state entering each chunk too"
     )
 
 
@@ -148,7 +148,8 @@ def add_execution_flags(parser: argparse.ArgumentParser, adversarial: bool = Tru
 
 
 def add_cores_flag(group) -> None:
-    group.add_argument("--cores", type=int, choices=range(1, CORES + 1), metavar="N", help=f"AI cores to use, up to {CORES}")
+    cores = range(1, CORES + 1)
+    group.add_argument("--cores", type=int, choices=cores, metavar="N", help=f"AI cores to use, 1 to {CORES} ({CORES})")
 
 
 def execution_options(arguments: argparse.Namespace) -> dict:

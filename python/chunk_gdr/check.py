@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same inputs in program order and adversarially: the bars hold, no hazards, and every execution gives the same bits."""
+"""The same inputs in program order and adversarially: bars, hazards, and the same bits from every execution."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class SuiteCheck:
         for case in self.cases:
             accuracy = ", ".join(f"{name} {r['nrmse']:.2e} (bar {r['bar']:.2e})" for name, r in case.results.items())
             verdict = "ok    " if case.passed else "MISSED"
-            lines.append(f"{verdict} {case.name:{width}s} {case.seeds} adversarial seeds, {case.seconds:.1f} s; {accuracy}")
+            work = f"{case.seeds} adversarial seeds, {case.seconds:.1f} s"
+            lines.append(f"{verdict} {case.name:{width}s} {work}; {accuracy}")
             lines += [f"         {text}" for text in case.missed]
             lines += [f"         warning: {text}" for text in case.warnings]
         failed = sum(not case.passed for case in self.cases)

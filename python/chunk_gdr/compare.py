@@ -18,6 +18,7 @@ FP16_MAX = 65504.0
 FP32_BAR = 2e-5  # NRMSE of a state kept in fp32
 HALF_BAR = 2.3e-4  # NRMSE of an fp16 result of ordinary size: its rounding floor is about 2.1e-4
 FLOOR_MARGIN = 1.1  # tiny or few values have a higher floor, and the bar follows it
+RANGE = (2.0**-6, 2.0**15)  # of the largest value of a head's state; the bars are promised inside
 OVERFLOW_MARGIN = 1e-3  # relative distance from FP16_MAX within which rounding decides between finite and inf
 
 
@@ -35,6 +36,7 @@ class HeadError:
     worst_index: tuple[int, ...]
     worst_value: float
     worst_truth: float
+    largest_truth: float  # finite ones only
     mask_errors: int
     passed: bool
 
@@ -91,7 +93,11 @@ class Comparison:
             )
             if h.mask_errors:
                 line += f"  ({h.mask_errors} wrong inf/nan)"
-            lines.append(line if h.passed else line + "  MISSED")
+            if not h.passed:
+                line += "  MISSED"
+                if self.name != "out" and not RANGE[0] <= h.largest_truth <= RANGE[1]:
+                    line += f" (largest value {h.largest_truth:.1e}: outside the range of the bars)"
+            lines.append(line)
         if top is not None and len(self.heads) > top:
             lines.append(f"  ... and {len(self.heads) - top} more heads, each using less of its bar")
         return "\n".join(lines)
@@ -158,6 +164,7 @@ def head_error(x: Tensor, truth: Tensor, sequence: int, head: int, index_of, dty
         worst_index=index_of(local),
         worst_value=x64[local].item(),
         worst_truth=truth[local].item(),
+        largest_truth=torch.where(truth.isfinite(), truth, 0.0).abs().max().item(),
         mask_errors=int(wrong.sum()),
         passed=not wrong.any() and error <= bar,
     )

@@ -59,7 +59,7 @@ def input_warnings(inputs: Inputs) -> list[str]:
     warnings = []
     if looks_like_alpha(inputs.g):
         warnings.append(
-            "g has values above 0, so the state grows there. g is the LOGARITHM of the decay: was the decay itself passed?"
+            "g has values above 0, so the state grows there. g is the LOGARITHM of the decay: was the decay passed?"
         )
     for name in ("query", "key", "value", "beta", "initial_state"):
         tensor = getattr(inputs, name)
@@ -97,7 +97,7 @@ def model_options(on_model: bool, options: dict):
 
 
 def model_dict(inputs: Inputs) -> dict:
-    """The host model's latest report, with the figure that only the operator knows: core cycles per chunk and v-head."""
+    """The host model's latest report, with what only the operator knows: core cycles per chunk and v-head."""
     report = dict(host_model.last_report().to_dict())
     cycles = report["model_cycles"]
     chunk_heads = problem_of(inputs)["chunk_heads"]

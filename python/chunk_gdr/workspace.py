@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from .model import SYSTEM_WORKSPACE_BYTES
 from .tiling import Plan
 
-SYSTEM_BYTES = 2 * 1024 * 1024  # of the runtime, in front of the user's slots
 STATUS_SLOT = "core_status"
 STATUS = {0: "ok", 1: "the lengths are negative or do not add up to T"}
 
@@ -24,7 +24,7 @@ def slot(plan: Plan, workspace: np.ndarray, name: str) -> np.ndarray:
         raise ValueError(f"workspace: expected {plan.workspace_bytes} bytes, got {raw.size}")
     for candidate in plan.workspace:
         if candidate.name == name:
-            begin = SYSTEM_BYTES + candidate.offset_bytes
+            begin = SYSTEM_WORKSPACE_BYTES + candidate.offset_bytes
             return raw[begin : begin + candidate.bytes]
     raise KeyError(f"workspace: no slot '{name}', the plan has {', '.join(s.name for s in plan.workspace)}")
 

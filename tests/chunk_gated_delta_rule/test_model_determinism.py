@@ -56,9 +56,10 @@ def test_the_company_in_the_batch(run, dim):
         tokens = slice(*bounds[b])
         length = tokens.stop - tokens.start
         alone = run(take(x, torch.arange(*bounds[b]), (b,)))
-        for out, state in ((shuffled.out[begin : begin + length], shuffled.final_state[position]), (alone.out, alone.final_state[0])):
-            assert torch.equal(together.out[tokens], out)
-            assert torch.equal(together.final_state[b], state)
+        assert torch.equal(together.out[tokens], shuffled.out[begin : begin + length])
+        assert torch.equal(together.final_state[b], shuffled.final_state[position])
+        assert torch.equal(together.out[tokens], alone.out)
+        assert torch.equal(together.final_state[b], alone.final_state[0])
         begin += length
 
 

@@ -81,7 +81,8 @@ def test_odd_dims_equal_the_padded_run(run_model, dim):
     got = run_model(x)
     pad = -dim % 16
     rows = {name: torch.nn.functional.pad(getattr(x, name), (0, pad)) for name in ("query", "key", "value")}
-    states = {name: torch.nn.functional.pad(getattr(x, name), (0, pad, 0, pad)) for name in ("initial_state", "chunk_state")}
+    square = ("initial_state", "chunk_state")
+    states = {name: torch.nn.functional.pad(getattr(x, name), (0, pad, 0, pad)) for name in square}
     wide = run_model(replace_tensors(x, **rows, **states))
     assert torch.equal(got.out, wide.out[..., :dim])
     assert torch.equal(got.final_state, wide.final_state[..., :dim, :dim])

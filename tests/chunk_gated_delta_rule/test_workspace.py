@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from chunk_gdr import tiling, workspace
+from chunk_gdr.model import SYSTEM_WORKSPACE_BYTES
 
 
 @pytest.fixture
@@ -16,8 +17,8 @@ def test_status_words(plan):
     memory = np.zeros(plan.workspace_bytes, np.uint8)
     assert workspace.core_status(plan, memory) == ["ok"] * plan.block_num
     block = workspace.slot(plan, memory, "core_status").size // plan.block_num
-    memory[workspace.SYSTEM_BYTES + 1 * block] = 1
-    memory[workspace.SYSTEM_BYTES + 2 * block] = 9
+    memory[SYSTEM_WORKSPACE_BYTES + 1 * block] = 1
+    memory[SYSTEM_WORKSPACE_BYTES + 2 * block] = 9
     status = workspace.core_status(plan, memory)
     assert status[0] == "ok" and "do not add up to T" in status[1] and status[2] == "unknown status 9"
 
@@ -25,7 +26,7 @@ def test_status_words(plan):
 def test_a_slot_is_a_view(plan):
     memory = np.zeros(plan.workspace_bytes, np.uint8)
     workspace.slot(plan, memory, "core_status")[:4] = 7
-    assert memory.sum() == 28 and (memory[workspace.SYSTEM_BYTES :][:4] == 7).all()
+    assert memory.sum() == 28 and (memory[SYSTEM_WORKSPACE_BYTES :][:4] == 7).all()
 
 
 def test_wrong_use(plan):

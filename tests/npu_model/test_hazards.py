@@ -179,6 +179,15 @@ def test_cycles_and_hazards_do_not_depend_on_the_schedule(libs, run):
         assert shuffled.errors > 0 and mutant.errors > 0
 
 
+def test_overwritten_before_read_is_suspicious(libs, run, find):
+    """The first of two ordered loads into one buffer is for nothing; that is no error."""
+    report = run(libs["ub_edges"], "ub_same_queue", ub_args())
+    items = find(report, "Write3", earlier="MTE2 DataCopy", access="MTE2 DataCopy", memory="UB")
+    assert items and items[0]["grade"] == "suspicious" and report.errors == 0, report.text
+    assert report.to_dict()["hazards"]["suspicious"] > 0
+    assert not find(run(libs["ub_edges"], "gm_round_trip", ub_args()), "Write3")
+
+
 def test_unchecked_mode_keeps_values_and_cycles(libs, run):
     checked, fast = cube_args(), cube_args()
     a = run(libs["cube_edges"], "cube_twice", checked)

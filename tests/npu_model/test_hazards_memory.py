@@ -28,7 +28,7 @@ def args_of(entry):
             return {"x": x}
         case "absent_argument":
             return {"x": None}
-        case "pool_limits":
+        case "pool_limits" | "wrong_use":
             return {}
         case "stage_lives":
             return {"z": z}
@@ -81,6 +81,15 @@ MUTANTS = [
     ("pools", "pool_limits", 2, "Buffer3", None, None, "must not be 0"),
     ("pools", "pool_limits", 3, "Buffer3", None, None, "64 buffers"),
     ("pools", "pool_limits", 4, "Buffer4", None, None, "TPipe"),
+    ("pools", "wrong_use", 1, "Buffer0", "S AllocTensor", None, "InitBuffer first"),
+    ("pools", "wrong_use", 2, "Buffer0", None, None, "InitBuffer first"),
+    ("pools", "wrong_use", 3, "Buffer1", "S DeQue", None, "the queue is empty"),
+    ("pools", "wrong_use", 4, "Buffer2", None, None, "must be in UB"),
+    ("pools", "wrong_use", 5, "Buffer1", "S EnQue", None, "does not belong to this queue"),
+    ("pools", "wrong_use", 6, "Buffer2", "S GetValue", None, "does not reach L1"),
+    ("pools", "wrong_use", 7, "Buffer2", "S Mmad", None, "must be in L0C, L0A, L0B, got UB"),
+    ("pools", "wrong_use", 8, "Buffer3", None, None, "leaves the buffer"),
+    ("pools", "wrong_use", 9, "Buffer4", None, None, "is opened while TPipe is alive"),
     ("pools", "stage_lives", 1, "Write1", "V Adds", "UB", "'ring' is dead in stage 1 (Gate); it lives from stage 3 (Store) to 0 (Load)"),
     ("pools", "stage_lives", 2, "Read2", "V Add", "UB", "since row 'late' came to life in stage 2"),
     ("pools", "stage_lives", 3, "Read1", "V Add", "UB", "'ring' is dead in stage 2 (Solve)"),

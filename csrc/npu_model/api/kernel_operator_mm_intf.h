@@ -50,8 +50,8 @@ void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadDa
   shape.m_start = p.mStartPt;
   shape.stride_w = p.strideW;
   shape.stride_h = p.strideH;
-  shape.filter_w = p.filterW;
-  shape.filter_h = p.filterH;
+  shape.filter_w = static_cast<uint16_t>(p.filterW + (p.filterSizeW ? 256 : 0));
+  shape.filter_h = static_cast<uint16_t>(p.filterH + (p.filterSizeH ? 256 : 0));
   shape.dilation_w = p.dilationFilterW;
   shape.dilation_h = p.dilationFilterH;
   shape.transpose = p.enTranspose;
@@ -70,8 +70,8 @@ void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadDa
   shape.m_start = static_cast<uint16_t>(p.extConfig >> 48);
   shape.stride_w = static_cast<uint8_t>(p.filterConfig);
   shape.stride_h = static_cast<uint8_t>(p.filterConfig >> 8);
-  shape.filter_w = static_cast<uint8_t>(p.filterConfig >> 16);
-  shape.filter_h = static_cast<uint8_t>(p.filterConfig >> 24);
+  shape.filter_w = static_cast<uint16_t>(static_cast<uint8_t>(p.filterConfig >> 16) + (p.filterSizeW ? 256 : 0));
+  shape.filter_h = static_cast<uint16_t>(static_cast<uint8_t>(p.filterConfig >> 24) + (p.filterSizeH ? 256 : 0));
   shape.dilation_w = static_cast<uint8_t>(p.filterConfig >> 32);
   shape.dilation_h = static_cast<uint8_t>(p.filterConfig >> 40);
   shape.transpose = p.enTranspose;

@@ -180,4 +180,36 @@ void Select(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTe
                                           detail::ToStrides(repeatParams), site);
 }
 
+namespace detail {
+constexpr Site kOperatorSite{"(tensor operator)", 0};
+}  // namespace detail
+
+template <typename T>
+void LocalTensor<T>::operator=(const detail::TensorExpression<T>& expression) {
+  const auto count = static_cast<int32_t>(GetSize());
+  if constexpr (detail::kBits16<T>) {
+    if (expression.op == detail::TensorOp::kOr) return Or(*this, expression.left, expression.right, count, detail::kOperatorSite);
+    if (expression.op == detail::TensorOp::kAnd) return And(*this, expression.left, expression.right, count, detail::kOperatorSite);
+  }
+  if constexpr (detail::kFloating<T>) {
+    if (expression.op == detail::TensorOp::kDiv) return Div(*this, expression.left, expression.right, count, detail::kOperatorSite);
+  }
+  if constexpr (detail::kBinaryArith<T>) {
+    if (expression.op == detail::TensorOp::kAdd) return Add(*this, expression.left, expression.right, count, detail::kOperatorSite);
+    if (expression.op == detail::TensorOp::kSub) return Sub(*this, expression.left, expression.right, count, detail::kOperatorSite);
+    if (expression.op == detail::TensorOp::kMul) return Mul(*this, expression.left, expression.right, count, detail::kOperatorSite);
+  }
+  npu_model::Core::Current().Fault(npu_model::Rule::kUnsupported, "operator", detail::kOperatorSite,
+                                   "this tensor operator does not exist for the element type on this chip");
+}
+// Comparisons run over the sources' whole size.
+template <typename T>
+void LocalTensor<T>::operator=(const detail::TensorComparison<float>& comparison) {
+  Compare(*this, comparison.left, comparison.right, comparison.mode, comparison.left.GetSize(), detail::kOperatorSite);
+}
+template <typename T>
+void LocalTensor<T>::operator=(const detail::TensorComparison<half>& comparison) {
+  Compare(*this, comparison.left, comparison.right, comparison.mode, comparison.left.GetSize(), detail::kOperatorSite);
+}
+
 }  // namespace AscendC

@@ -115,6 +115,26 @@ class ElementRef {
 }  // namespace detail
 
 template <typename T>
+class LocalTensor;
+
+namespace detail {
+// `a + b` and the like: becomes an instruction over the whole destination when it is assigned.
+enum class TensorOp : uint8_t { kAdd, kSub, kMul, kDiv, kOr, kAnd };
+template <typename T>
+struct TensorExpression {
+  TensorOp op;
+  const LocalTensor<T>& left;
+  const LocalTensor<T>& right;
+};
+template <typename T>
+struct TensorComparison {
+  CMPMODE mode;
+  const LocalTensor<T>& left;
+  const LocalTensor<T>& right;
+};
+}  // namespace detail
+
+template <typename T>
 class LocalTensor {
  public:
   using PrimType = T;
@@ -166,6 +186,23 @@ class LocalTensor {
     address_ = address;
     ResetOrigin();
   }
+
+  // dst = a + b over dst's whole size. Operators cannot carry the kernel's line: reports name the operator instead.
+  void operator=(const detail::TensorExpression<T>& expression);
+  void operator=(const detail::TensorComparison<float>& comparison);
+  void operator=(const detail::TensorComparison<half>& comparison);
+  detail::TensorExpression<T> operator+(const LocalTensor& other) const { return {detail::TensorOp::kAdd, *this, other}; }
+  detail::TensorExpression<T> operator-(const LocalTensor& other) const { return {detail::TensorOp::kSub, *this, other}; }
+  detail::TensorExpression<T> operator*(const LocalTensor& other) const { return {detail::TensorOp::kMul, *this, other}; }
+  detail::TensorExpression<T> operator/(const LocalTensor& other) const { return {detail::TensorOp::kDiv, *this, other}; }
+  detail::TensorExpression<T> operator|(const LocalTensor& other) const { return {detail::TensorOp::kOr, *this, other}; }
+  detail::TensorExpression<T> operator&(const LocalTensor& other) const { return {detail::TensorOp::kAnd, *this, other}; }
+  detail::TensorComparison<T> operator<(const LocalTensor& other) const { return {CMPMODE::LT, *this, other}; }
+  detail::TensorComparison<T> operator>(const LocalTensor& other) const { return {CMPMODE::GT, *this, other}; }
+  detail::TensorComparison<T> operator==(const LocalTensor& other) const { return {CMPMODE::EQ, *this, other}; }
+  detail::TensorComparison<T> operator!=(const LocalTensor& other) const { return {CMPMODE::NE, *this, other}; }
+  detail::TensorComparison<T> operator<=(const LocalTensor& other) const { return {CMPMODE::LE, *this, other}; }
+  detail::TensorComparison<T> operator>=(const LocalTensor& other) const { return {CMPMODE::GE, *this, other}; }
 
   int32_t GetPosition() const { return address_.logicPos; }
   void SetSize(const uint32_t size) { address_.dataLen = size * sizeof(T); }

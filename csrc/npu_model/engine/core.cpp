@@ -42,6 +42,10 @@ Core::~Core() = default;
 
 std::unique_ptr<CoreState> Core::TakeState() { return std::move(state_); }
 
+Core::AtomicGuard::AtomicGuard(Core& core) : core_(core) { core_.state().chip.atomic_mutex.lock(); }
+
+Core::AtomicGuard::~AtomicGuard() { core_.state().chip.atomic_mutex.unlock(); }
+
 Core::Admission Core::Admit(const Instr& instr) {
   CoreState& s = *state_;
   if (s.Unwinding()) return Admission::kSkip;
@@ -69,7 +73,7 @@ Core::Admission Core::Admit(const Instr& instr) {
   }
   if (!s.RunsNow(instr.queue)) return Admission::kDefer;
   s.ExecuteInstr(instr, context);
-  return Admission::kRun;
+  return IsAtomic(instr) ? Admission::kRunAtomic : Admission::kRun;
 }
 
 void Core::Defer(const Instr& instr, std::unique_ptr<DeferredSemantics> closure) {

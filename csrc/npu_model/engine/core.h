@@ -62,8 +62,8 @@ class Core {
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
 
-  // ---- instructions
-  // ---------------------------------------------------------------------------------------------------------------
+  // Instructions.
+
   // Checks the operands (bounds, alignment, life, overlap: now; hazards and never-written reads: when the instruction
   // executes), charges S for the issue, and runs `semantics` at once or later, whenever the queue gets there.
   // `semantics` must therefore capture by value (raw pointers from Bytes(), copies of parameters and register values;
@@ -74,6 +74,9 @@ class Core {
     const Admission admission = Admit(instr);
     if (admission == Admission::kRun) {
       semantics();
+    } else if (admission == Admission::kRunAtomic) {
+      const AtomicGuard guard(*this);
+      semantics();
     } else if (admission == Admission::kDefer) {
       Defer(instr, std::make_unique<Closure<std::decay_t<F>>>(std::forward<F>(semantics)));
     }
@@ -82,8 +85,8 @@ class Core {
   // Start of a core memory. GM operands are host addresses: use them directly.
   uint8_t* Bytes(Mem mem, uint64_t offset = 0) { return bytes_[static_cast<int>(mem)] + offset; }
 
-  // ---- scalar unit
-  // ----------------------------------------------------------------------------------------------------------------
+  // Scalar unit.
+
   // GetValue / SetValue on UB or GM (the only memories S reaches). Performs the checks, charges the time; the caller
   // then moves the bytes itself through the returned pointer. nullptr: illegal access, already reported (return poison,
   // drop the store).
@@ -98,9 +101,9 @@ class Core {
   SpecialRegisters& spr() { return spr_; }
   void SprWrite(Site site, int writes = 1);
 
-  // ---- synchronisation
-  // ------------------------------------------------------------------------------------------------------------ `src`
-  // and `dst` as in HardEvent::SRC_DST. Waits with dst == S block the kernel thread (never spin). The caller has
+  // Synchronisation.
+
+  // `src` and `dst` as in HardEvent::SRC_DST. Waits with dst == S block the kernel thread (never spin). The caller has
   // checked that the event exists on this chip; ids outside 0..7 are reported here.
   void SetFlag(Queue src, Queue dst, int id, Site site);
   void WaitFlag(Queue src, Queue dst, int id, Site site);
@@ -121,8 +124,10 @@ class Core {
   void BlockSignal(uint64_t key, Site site);
   void BlockWait(uint64_t key, Site site);
 
-  // Component instructions of library routines (emulated Nd2Nz, Brcb, ReduceSum, ...) are issued inside a scope: event
-  // ids 6 and 7 and the UB scratch are theirs to use. Pass the kernel's own Site to the components.
+  // Component instructions of library routines (emulated Nd2Nz, Brcb, ReduceSum, TQue, ...) are issued inside a scope:
+  // event ids 6 and 7 and the UB scratch are theirs to use, and flags on ids from AllocEventId are not judged for
+  // set-on-set (a TQue releases its id when the wait is issued, which cannot be proved safe). Pass the kernel's own
+  // Site to the components.
   class LibraryScope {
    public:
     explicit LibraryScope(Core& core) : core_(core) { ++core_.library_depth_; }
@@ -134,11 +139,11 @@ class Core {
     Core& core_;
   };
 
-  // ---- memory management
-  // ---------------------------------------------------------------------------------------------------------- A buffer
-  // reserved by InitBuffer (one call per buffer of a queue) or LocalMemAllocator. Returns its id for Origin::buffer.
-  // Reports capacity overflow (Buffer3), zero length and more than 64 buffers. `name` is a literal such as "VECIN";
-  // reports say "VECIN#2[0]".
+  // Memory management.
+
+  // A buffer reserved by InitBuffer (one call per buffer of a queue) or LocalMemAllocator. Returns its id for
+  // Origin::buffer. Reports capacity overflow (Buffer3), zero length and more than 64 buffers. `name` is a literal such
+  // as "VECIN"; reports say "VECIN#2[0]".
   uint32_t RegisterBuffer(Mem mem, uint64_t offset, uint64_t bytes, const char* name, int index, Site site);
   // TBuf buffers are always usable. Queue buffers start free: AllocTensor occupies them, FreeTensor frees them (freeing
   // a free one is Free; access through a freed tensor is Read1/Write1; occupied at the end of the kernel is Leak).
@@ -151,8 +156,8 @@ class Core {
   void ResetPool(Site site);
   void ClosePool(const char* kind, Site site);
 
-  // ---- launch context
-  // -------------------------------------------------------------------------------------------------------------
+  // Launch context.
+
   int block_idx() const { return block_idx_; }
   int block_num() const { return block_num_; }
   uint64_t tiling_key() const { return tiling_key_; }
@@ -163,8 +168,9 @@ class Core {
   // Text of printf / DumpTensor goes to the report, tagged with the block.
   void Print(const std::string& text);
 
-  // ---- faults the API finds itself
-  // ------------------------------------------------------------------------------------------------ kParam,
+  // Faults the API finds itself.
+
+  // kParam,
   // kUnsupported, kBuffer*. The caller then skips the instruction. Reports with equal rule, name, site and text are
   // merged.
   void Fault(Rule rule, const char* name, Site site, const std::string& text);
@@ -175,13 +181,25 @@ class Core {
   std::unique_ptr<CoreState> TakeState();  // after the kernel ended
 
  private:
-  enum class Admission : uint8_t { kRun, kDefer, kSkip };
+  enum class Admission : uint8_t { kRun, kRunAtomic, kDefer, kSkip };
 
   template <class F>
   struct Closure final : DeferredSemantics {
     explicit Closure(F f) : function(std::move(f)) {}
     void Run() override { function(); }
     F function;
+  };
+
+  // Stores under SetAtomicAdd read, add and write GM that other cores add to at the same time.
+  class AtomicGuard {
+   public:
+    explicit AtomicGuard(Core& core);
+    ~AtomicGuard();
+    AtomicGuard(const AtomicGuard&) = delete;
+    AtomicGuard& operator=(const AtomicGuard&) = delete;
+
+   private:
+    Core& core_;
   };
 
   Admission Admit(const Instr& instr);

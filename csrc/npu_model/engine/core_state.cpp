@@ -9,6 +9,13 @@ std::string EventName(Queue src, Queue dst, int id) {
   return std::string(Name(src)) + "_" + Name(dst) + " id " + std::to_string(id);
 }
 
+bool IsAtomic(const Instr& instr) {
+  for (int i = 0; i < instr.count; ++i) {
+    if (instr.operands[i].access == Access::kAtomicAdd) return true;
+  }
+  return false;
+}
+
 CoreState::CoreState(ChipState& chip_state, CoreMemory& core_memory, int block_idx, const CostParams& params)
     : chip(chip_state),
       memory(core_memory),
@@ -149,7 +156,13 @@ void CoreState::RunHead(Queue queue) {
   switch (item.kind) {
     case Pending::Kind::kInstr:
       ExecuteInstr(*item.instr, item.context);
-      if (item.context.performed) item.closure->Run();
+      if (!item.context.performed) break;
+      if (IsAtomic(*item.instr)) {
+        const std::lock_guard<std::mutex> lock(chip.atomic_mutex);
+        item.closure->Run();
+      } else {
+        item.closure->Run();
+      }
       break;
     case Pending::Kind::kSetFlag: ExecuteSetFlag(item.flag, item.context); break;
     case Pending::Kind::kWaitFlag: ExecuteWaitFlag(item.flag.src, item.flag.dst, item.flag.id, item.context); break;

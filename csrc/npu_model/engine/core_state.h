@@ -61,6 +61,7 @@ struct Pending {
 };
 
 std::string EventName(Queue src, Queue dst, int id);
+bool IsAtomic(const Instr& instr);
 
 struct CoreState {
   CoreState(ChipState& chip_state, CoreMemory& core_memory, int block, const CostParams& params);

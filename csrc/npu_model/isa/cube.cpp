@@ -248,7 +248,7 @@ void LoadImg2Col(const Img2Col& s, uint8_t* dst, const uint8_t* src) {
         std::memcpy(fractal + row * kBlockBytes, from, kBlockBytes);
       }
       const size_t index = s.transpose ? size_t{k1} * m_fractals + m1 : size_t{m1} * k_fractals + k1;
-      if (s.to_l0b != s.transpose && s.element_bytes == 2) {
+      if (s.to_l0b || s.transpose) {
         TransposeFractal(fractal, dst + index * kFractalBytes);
       } else {
         std::memcpy(dst + index * kFractalBytes, fractal, kFractalBytes);

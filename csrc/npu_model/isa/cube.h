@@ -11,7 +11,8 @@ namespace npu_model::isa {
 void LoadFractals(uint32_t count, int64_t src_pitch, int64_t dst_pitch, bool transpose, uint8_t* dst,
                   const uint8_t* src);
 
-// img2col of a [C1, H, W, C0] feature map into fractals of rows = output positions, columns = (c1, kh, kw, c0).
+// img2col of a [C1, H, W, C0] feature map: the matrix of rows = output positions, columns = (c1, kh, kw, c0), as L0A or
+// L0B hold a matrix; with `transpose` L0A gets its transpose.
 struct Img2Col {
   uint16_t height = 0, width = 0;
   uint8_t pad_left = 0, pad_right = 0, pad_top = 0, pad_bottom = 0;
@@ -21,7 +22,7 @@ struct Img2Col {
   uint16_t filter_w = 1, filter_h = 1;
   uint8_t dilation_w = 1, dilation_h = 1;
   bool transpose = false;
-  bool to_l0b = false;  // column fractals outer instead of row fractals
+  bool to_l0b = false;
   uint32_t element_bytes = 2;
   uint32_t pad_bits = 0;
 };

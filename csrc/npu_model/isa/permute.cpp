@@ -7,7 +7,8 @@ namespace npu_model::isa {
 namespace {
 
 template <class T>
-void GatherOf(const Lanes& lanes, Operand dst, const uint8_t* src, uint64_t readable, const uint8_t* offsets) {
+uint32_t GatherOf(const Lanes& lanes, Operand dst, const uint8_t* src, uint64_t readable, const uint8_t* offsets) {
+  uint32_t outside = 0;
   constexpr uint32_t kWidth = kRepeatBytes / sizeof(T);
   for (uint32_t r = 0; r < lanes.repeats; ++r) {
     const uint64_t* mask = lanes.MaskOf(r);
@@ -20,11 +21,13 @@ void GatherOf(const Lanes& lanes, Operand dst, const uint8_t* src, uint64_t read
         std::memcpy(&out[lane], src + offset, sizeof(T));
       } else {
         out[lane] = static_cast<T>(~T{0});
+        ++outside;
       }
     }
     StoreLanes(dst.base, dst.block_stride, kWidth, mask, out);
     dst.base += dst.repeat_stride;
   }
+  return outside;
 }
 
 // 16 rows of kElems elements from `src`; element (s, j) goes to slot(s, j) of the 16 destination rows.
@@ -47,10 +50,10 @@ void TransposeLists(const AddressLists& lists, uint32_t src_shift, uint32_t dst_
 
 }  // namespace
 
-void Gather(uint32_t element_bytes, const Lanes& lanes, const Operand& dst, const uint8_t* src, uint64_t readable,
-            const uint8_t* offsets) {
+uint32_t Gather(uint32_t element_bytes, const Lanes& lanes, const Operand& dst, const uint8_t* src, uint64_t readable,
+                const uint8_t* offsets) {
   if (element_bytes == 2) return GatherOf<uint16_t>(lanes, dst, src, readable, offsets);
-  GatherOf<uint32_t>(lanes, dst, src, readable, offsets);
+  return GatherOf<uint32_t>(lanes, dst, src, readable, offsets);
 }
 
 void Transpose16(const AddressLists& lists) {

@@ -7,9 +7,9 @@
 namespace npu_model::isa {
 
 // dst[i] = the element at src + offsets[i] (bytes), over the active lanes. element_bytes 2 or 4; offsets are uint32,
-// contiguous. An offset that leaves the `readable` bytes behind src gives all-ones.
-void Gather(uint32_t element_bytes, const Lanes& lanes, const Operand& dst, const uint8_t* src, uint64_t readable,
-            const uint8_t* offsets);
+// contiguous. An offset that leaves the `readable` bytes behind src gives all-ones; returns how many did.
+uint32_t Gather(uint32_t element_bytes, const Lanes& lanes, const Operand& dst, const uint8_t* src, uint64_t readable,
+                const uint8_t* offsets);
 
 // The 16-address transposes. Repeat r moves every address by r * stride bytes.
 struct AddressLists {

@@ -92,13 +92,15 @@ __aicore__ inline void NzToRows(const LocalTensor<float>& dst, const LocalTensor
 
 constexpr uint32_t kTransposeList = 16;
 
-// tile[8 i + j, 0..15] = x[i * src_stride + j] for i < blocks, j < 8: a transposition whose 16 source rows are one and the same block.
+__aicore__ inline uint64_t Address(const LocalTensor<float>& x) { return reinterpret_cast<uint64_t>(x.GetPhyAddr()); }
+
+// tile[i, 0..15] = x[i] for i < 8 * blocks: a transposition whose 16 source rows are one and the same block.
 __aicore__ inline void BroadcastRows(const LocalTensor<float>& tile, const LocalTensor<float>& x, uint32_t blocks) {
-  LocalTensor<float> dst[kTransposeList];
-  LocalTensor<float> src[kTransposeList];
+  uint64_t dst[kTransposeList];
+  uint64_t src[kTransposeList];
   for (uint32_t i = 0; i < kTransposeList; ++i) {
-    dst[i] = tile[i * kFloatsPerBlock];
-    src[i] = x;
+    dst[i] = Address(tile[i * kFloatsPerBlock]);
+    src[i] = Address(x);
   }
   AscendC::TransDataTo5HD<float>(dst, src, AscendC::TransDataTo5HDParams(false, false, blocks, kTransposeList, 1));
 }
@@ -106,12 +108,12 @@ __aicore__ inline void BroadcastRows(const LocalTensor<float>& tile, const Local
 // Matrix m of `kMatrices` (16 x 16, fp32, at x[m * matrix_stride], m taken modulo) goes to lane m of [16][16][8].
 template <uint32_t kMatrices>
 __aicore__ inline void ToLanes(const LocalTensor<float>& lanes, const LocalTensor<float>& x, uint32_t matrix_stride) {
-  LocalTensor<float> dst[kTransposeList];
-  LocalTensor<float> src[kTransposeList];
+  uint64_t dst[kTransposeList];
+  uint64_t src[kTransposeList];
   for (uint32_t half_row = 0; half_row < 2; ++half_row) {
     for (uint32_t i = 0; i < kFloatsPerBlock; ++i) {
-      src[half_row * kFloatsPerBlock + i] = x[(i % kMatrices) * matrix_stride + half_row * kFloatsPerBlock];
-      dst[2 * i + half_row] = lanes[(half_row * kFloatsPerBlock + i) * kFloatsPerBlock];
+      src[half_row * kFloatsPerBlock + i] = Address(x[(i % kMatrices) * matrix_stride + half_row * kFloatsPerBlock]);
+      dst[2 * i + half_row] = Address(lanes[(half_row * kFloatsPerBlock + i) * kFloatsPerBlock]);
     }
   }
   AscendC::TransDataTo5HD<float>(dst, src, AscendC::TransDataTo5HDParams(false, false, kFractal, kFractal, 2));
@@ -121,13 +123,13 @@ __aicore__ inline void ToLanes(const LocalTensor<float>& lanes, const LocalTenso
 template <uint32_t kMatrices>
 __aicore__ inline void FromLanes(const LocalTensor<float>& x, const LocalTensor<float>& pad, const LocalTensor<float>& lanes,
                                  uint32_t matrix_stride) {
-  LocalTensor<float> dst[kTransposeList];
-  LocalTensor<float> src[kTransposeList];
+  uint64_t dst[kTransposeList];
+  uint64_t src[kTransposeList];
   for (uint32_t i = 0; i < kTransposeList; ++i) {
-    src[i] = lanes[i * kFloatsPerBlock];
+    src[i] = Address(lanes[i * kFloatsPerBlock]);
     const uint32_t matrix = i / 2;
     const uint32_t half_row = i % 2 * kFloatsPerBlock;
-    dst[i] = matrix < kMatrices ? x[matrix * matrix_stride + half_row] : pad[(matrix - kMatrices) * kFractalElems + half_row];
+    dst[i] = Address(matrix < kMatrices ? x[matrix * matrix_stride + half_row] : pad[(matrix - kMatrices) * kFractalElems + half_row]);
   }
   AscendC::TransDataTo5HD<float>(dst, src, AscendC::TransDataTo5HDParams(false, false, kFractal, 2, kFractal));
 }

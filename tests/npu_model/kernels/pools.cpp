@@ -100,3 +100,39 @@ extern "C" __global__ __aicore__ void stage_lives(GM_ADDR z, GM_ADDR workspace, 
   Edge<HardEvent::V_MTE3>(true);
   DataCopy(gz, always, kElems);
 }
+
+// Queues and positions used for what they are not.
+extern "C" __global__ __aicore__ void wrong_use(GM_ADDR workspace, GM_ADDR tiling) {
+  const uint32_t variant = VariantOf(tiling);
+  TPipe pipe;
+  TQue<QuePosition::VECIN, 1> in, other;
+  TBuf<TPosition::VECCALC> ub;
+  TBuf<TPosition::A1> l1_buf;
+  if (variant == 1) in.AllocTensor<float>();
+  if (variant == 2) ub.Get<float>();
+  pipe.InitBuffer(in, 1, kBytes);
+  pipe.InitBuffer(other, 1, kBytes);
+  pipe.InitBuffer(ub, kBytes);
+  pipe.InitBuffer(l1_buf, kBytes);
+  LocalTensor<float> a = ub.Get<float>();
+  LocalTensor<float> l1 = l1_buf.Get<float>();
+  switch (variant) {
+    case 3: in.DeQue<float>(); break;
+    case 4: Duplicate(l1, 0.0f, kElems); break;
+    case 5: {
+      LocalTensor<float> mine = in.AllocTensor<float>();
+      other.EnQue(mine);
+      break;
+    }
+    case 6: l1.GetValue(0); break;
+    case 7: {
+      MmadParams params;
+      params.m = params.n = params.k = 16;
+      Mmad(a, a.ReinterpretCast<half>(), a.ReinterpretCast<half>(), params);
+      break;
+    }
+    case 8: ub.GetWithOffset<float>(kElems, 32); break;
+    case 9: LocalMemAllocator<Hardware::UB>().Alloc<TPosition::VECCALC, float>(kElems); break;
+    default: Duplicate(a, 0.0f, kElems); break;
+  }
+}

@@ -154,20 +154,30 @@ void IssueLoadData3D(const View& dst, const View& src, isa::Img2Col shape, Site 
                std::string("there is no LoadData (3D) from ") + Name(src.mem) + " to " + Name(dst.mem) + " in the model");
     return;
   }
-  shape.to_l0b = dst.mem == Mem::kL0b;
   const uint32_t c0 = kBlockBytes / shape.element_bytes;
   const uint32_t taps = uint32_t{shape.filter_w} * shape.filter_h;
-  const uint32_t rows = isa::Img2ColRows(shape);
-  const bool aligned = shape.m_start % kSide == 0 && shape.k_start % c0 == 0;
-  if (!aligned || shape.m_extent == 0 || shape.k_extent == 0 || shape.channels == 0 || taps == 0) {
-    core.Fault(Rule::kParam, "LoadData", site,
-               "LoadData (3D): mStartPt must be a multiple of 16, kStartPt of a 32-byte block, extents not 0");
+  if (shape.height == 0 || shape.width == 0 || shape.channels == 0 || shape.k_extent == 0 || shape.m_extent == 0 ||
+      taps == 0) {
+    return;  // a NOP by definition
+  }
+  shape.to_l0b = dst.mem == Mem::kL0b;
+  // L0B always gets the transposed form by itself.
+  shape.transpose = shape.transpose && !shape.to_l0b;
+  if ((shape.to_l0b || shape.transpose) && shape.element_bytes != 2) {
+    core.Fault(Rule::kUnsupported, "LoadData", site, "LoadData (3D) transposes 16-bit elements only on this chip");
     return;
   }
-  if (shape.m_start + shape.m_extent > CeilDiv(rows, kSide) * kSide ||
-      shape.k_start + shape.k_extent > CeilDiv(shape.channels, c0) * c0 * taps) {
+  if (shape.channels % c0 != 0 || shape.k_start % c0 != 0 || shape.stride_w == 0 || shape.stride_h == 0) {
     core.Fault(Rule::kParam, "LoadData", site,
-               "LoadData (3D): the window [mStartPt, kStartPt] + extension leaves the feature map's " +
+               "LoadData (3D): channelSize and kStartPt must be multiples of " + std::to_string(c0) +
+                   " in the model, strides must not be 0");
+    return;
+  }
+  const uint32_t rows = isa::Img2ColRows(shape);
+  if (shape.m_start + shape.m_extent > CeilDiv(rows, kSide) * kSide ||
+      shape.k_start + shape.k_extent > shape.channels * taps) {
+    core.Fault(Rule::kParam, "LoadData", site,
+               "LoadData (3D): the window [mStartPt, kStartPt] + extension leaves the matrix of " +
                    std::to_string(rows) + " x " + std::to_string(shape.channels * taps));
     return;
   }

@@ -89,9 +89,13 @@ View Scratch(uint32_t offset) {
 }
 
 void SetAndWait(Core& core, Queue src, Queue dst, Site site) {
-  const int id = core.FetchEventId(src, dst, site);
+  // The library fetches the lowest free id without reserving it. Taking it for the moment names the same id, and tells
+  // the engine that the pair is the library's.
+  const int id = core.AllocEventId(src, dst, site);
+  if (id < 0) return;
   core.SetFlag(src, dst, id, site);
   core.WaitFlag(src, dst, id, site);
+  core.ReleaseEventId(src, dst, id, site);
 }
 
 void CopyNd2Nz(const View& dst, const View& src, uint32_t nd_num, uint32_t n_value, uint32_t d_value,

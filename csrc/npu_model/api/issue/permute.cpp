@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <vector>
 
 namespace npu_model::issue {
@@ -151,9 +152,17 @@ void IssueGather(uint32_t elem_bytes, const View& dst, const View& src, const Vi
   instr.Add(VectorOperand(0, Access::kWrite, dst, elem_bytes, lanes, d));
   instr.Add(GatherSource(core, src, base, offsets, elem_bytes, lanes));
   instr.Add(VectorOperand(2, Access::kRead, offsets, 4, lanes, o));
-  const uint64_t readable = base < kUbBytes ? kUbBytes - base : 0;
-  core.Issue(instr, [elem_bytes, lanes, to = At(core, dst, d), from = core.Bytes(Mem::kUb, base), readable,
-                     at = Pointer(core, offsets)] { isa::Gather(elem_bytes, lanes, to, from, readable, at); });
+  // What the view holds; without a known origin, what UB holds.
+  const uint64_t end = src.origin.end > src.origin.begin ? src.origin.end : kUbBytes;
+  const uint64_t readable = base < end ? end - base : 0;
+  core.Issue(instr, [&core, site, elem_bytes, lanes, to = At(core, dst, d), from = core.Bytes(Mem::kUb, base), readable,
+                     at = Pointer(core, offsets)] {
+    const uint32_t outside = isa::Gather(elem_bytes, lanes, to, from, readable, at);
+    if (outside != 0) {
+      core.Fault(Rule::kRead3, kName, site,
+                 std::to_string(outside) + " offsets leave the source tensor's " + std::to_string(readable) + " bytes");
+    }
+  });
 }
 
 }  // namespace npu_model::issue

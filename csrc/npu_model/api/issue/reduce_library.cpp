@@ -54,6 +54,7 @@ class Passes {
     if (whole != 0) Run(dst, at, mask, whole, 8);
     const uint32_t tail = elements % width_;
     if (tail == 0) return;
+    if (whole != 0) Barrier();  // the tail's result may land on what the whole repeats read
     uint64_t prefix[2];
     isa::Lanes::SetPrefix(prefix, tail);
     prefix[0] &= mask[0];

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel itself, launched past the torch boundary: lengths on the device cannot be validated before the launch."""
+
+import struct
+
+import numpy as np
+import pytest
+
+from chunk_gdr import model, tiling
+
+TOKENS, K_HEADS, V_HEADS, K_DIM, V_DIM, CHUNK = 70, 1, 2, 32, 64, 64
+STATUS_WORDS = 8  # one 32-byte block per core
+BAD_LENGTHS = 1
+
+
+def launch(lengths, state_dtype, **options):
+    rng = np.random.default_rng(0)
+    half = lambda *shape: rng.standard_normal(shape).astype(np.float16)  # noqa: E731
+    gate_pitch = -(-TOKENS // 8) * 8 + CHUNK
+    gates = np.zeros((V_HEADS, gate_pitch), np.float32)
+    plan = tiling.plan([TOKENS] + [0] * (len(lengths) - 1), K_HEADS, V_HEADS, K_DIM, V_DIM, state_dtype=state_dtype)
+    data = struct.pack(
+        "<3q12ifi", TOKENS, len(lengths), gate_pitch, K_HEADS, V_HEADS, K_DIM, V_DIM, plan.v_tiles, plan.v_tile_dim, 1, 1, 1, 1, 0, 0, 1.0, 0
+    )
+    workspace = np.full(plan.workspace_bytes, 0xFF, np.uint8)
+    out = np.zeros((TOKENS, V_HEADS, V_DIM), np.float16)
+    final_state = np.zeros((len(lengths), V_HEADS, V_DIM, K_DIM), state_dtype)
+    arguments = {
+        "query": half(TOKENS, K_HEADS, K_DIM) * np.float16(0.1),
+        "key": half(TOKENS, K_HEADS, K_DIM) * np.float16(0.1),
+        "value": half(TOKENS, V_HEADS, V_DIM),
+        "beta": gates,
+        "initial_state": np.ones_like(final_state),
+        "lengths": np.array(lengths, np.int64),
+        "g": gates,
+        "chunk_state": None,
+        "out": out,
+        "final_state": final_state,
+    }
+    library = model.library_path().with_name("libchunk_gdr_kernels.so")
+    report = model.run(
+        library, "chunk_gated_delta_rule", arguments, tiling=data, tiling_key=plan.tiling_key, block_num=plan.block_num, workspace=workspace, **options
+    )
+    status = workspace[model.SYSTEM_WORKSPACE_BYTES :].view(np.int32)[: plan.block_num * STATUS_WORDS : STATUS_WORDS]
+    return out, final_state, status, report
+
+
+@pytest.mark.parametrize("state_dtype", ["float32", "float16"])
+@pytest.mark.parametrize("lengths", [[71], [69], [80, -10], [-1, 71], [2**62, 2**62, TOKENS], [35, 36, -1]], ids=str)
+def test_lengths_that_do_not_fit_give_nan_and_a_status(lengths, state_dtype):
+    out, final_state, status, report = launch(lengths, state_dtype)
+    assert report.errors == 0 and report.auto_sync == 0, report.text
+    assert np.isnan(out).all() and np.isnan(final_state).all()
+    assert (status == BAD_LENGTHS).all()
+
+
+@pytest.mark.parametrize("lengths", [[TOKENS], [0, 35, 35]], ids=str)
+def test_lengths_that_fit_run(lengths):
+    out, final_state, status, report = launch(lengths, "float32")
+    assert report.errors == 0 and report.auto_sync == 0, report.text
+    assert np.isfinite(out).all() and np.isfinite(final_state).all() and (status == 0).all()
+    assert (final_state == 1).all()  # beta is 0

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Vector instructions that move elements: TransDataTo5HD, Transpose, Gather.
+// Vector instructions that move elements: TransDataTo5HD, Transpose, Gather, GatherMask.
 #pragma once
 
 #include "issue/permute.h"
@@ -12,6 +12,13 @@ template <class T>
 npu_model::issue::TransDataShape ToShape(const TransDataTo5HDParams& p) {
   static_assert(sizeof(T) <= 4, "TransDataTo5HD supports only 8-, 16- and 32-bit types on Ascend 310P");
   return {sizeof(T), p.dstHighHalf, p.srcHighHalf, p.repeatTimes, p.dstRepStride, p.srcRepStride};
+}
+
+template <class T, GatherMaskMode mode>
+npu_model::issue::GatherMaskForm ToForm(uint8_t pattern, bool count_mode, uint32_t mask, const GatherMaskParams& p) {
+  static_assert(mode == GatherMaskMode::VERSION_V1, "GatherMask VERSION_V2 does not exist on Ascend 310P");
+  return {sizeof(T),         pattern, count_mode, mask, p.repeatTimes, p.src0BlockStride, p.src0RepeatStride,
+          p.src1RepeatStride};
 }
 
 // Addresses of a list that lies in UB, read by the scalar unit's address loads.
@@ -80,6 +87,28 @@ void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTen
   npu_model::issue::IssueGather(sizeof(T), dst.view(), src.view(), srcOffset.view(), srcBaseOffset,
                                 npu_model::issue::LaneForm::Count(count), DEFAULT_REPEAT_STRIDE, site);
 }
+
+// The kept elements, one behind the other; rsvdCnt is how many.
+template <typename T, typename U, GatherMaskMode mode = defaultGatherMaskMode>
+void GatherMask(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<U>& src1Pattern,
+                const bool reduceMode, const uint32_t mask, const GatherMaskParams& gatherMaskParams,
+                uint64_t& rsvdCnt, Site site = Site::Here()) {
+  static_assert((sizeof(T) == 2 && std::is_same_v<U, uint16_t>) || (sizeof(T) == 4 && std::is_same_v<U, uint32_t>),
+                "GatherMask supports 16-bit types with a uint16_t and 32-bit types with a uint32_t pattern on Ascend "
+                "310P");
+  rsvdCnt = npu_model::issue::IssueGatherMask(
+      detail::ToForm<T, mode>(0, reduceMode, mask, gatherMaskParams), dst.view(), src0.view(), src1Pattern.view(), site);
+}
+template <typename T, GatherMaskMode mode = defaultGatherMaskMode>
+void GatherMask(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const uint8_t src1Pattern,
+                const bool reduceMode, const uint32_t mask, const GatherMaskParams& gatherMaskParams,
+                uint64_t& rsvdCnt, Site site = Site::Here()) {
+  static_assert(sizeof(T) == 2 || sizeof(T) == 4, "GatherMask supports only 16- and 32-bit types on Ascend 310P");
+  const uint8_t pattern = src1Pattern == 0 ? 255 : src1Pattern;  // 0 is no built-in pattern
+  rsvdCnt = npu_model::issue::IssueGatherMask(detail::ToForm<T, mode>(pattern, reduceMode, mask, gatherMaskParams),
+                                              dst.view(), src0.view(), {}, site);
+}
+
 template <typename T = void, typename... Args>
 void Gatherb(Args&&...) {
   static_assert(detail::kNever<T, Args...>, "Gatherb does not exist on Ascend 310P");

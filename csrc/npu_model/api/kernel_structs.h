@@ -226,6 +226,24 @@ struct GatherRepeatParams {
   bool strideSizeMode = false;
 };
 
+enum class GatherMaskMode : uint8_t { VERSION_V1 = 0, VERSION_V2 = 1 };
+constexpr GatherMaskMode defaultGatherMaskMode = GatherMaskMode::VERSION_V1;
+
+struct GatherMaskParams {
+  constexpr GatherMaskParams() = default;
+  constexpr GatherMaskParams(const uint8_t src0_block, const uint16_t repeat_times, const uint16_t src0_rep,
+                             const uint8_t src1_rep)
+      : src0BlockStride(src0_block),
+        repeatTimes(repeat_times),
+        src0RepeatStride(src0_rep),
+        src1RepeatStride(src1_rep) {}
+
+  uint8_t src0BlockStride = DEFAULT_BLK_STRIDE;
+  uint16_t repeatTimes = 0;
+  uint16_t src0RepeatStride = DEFAULT_REPEAT_STRIDE;
+  uint8_t src1RepeatStride = DEFAULT_REPEAT_STRIDE;
+};
+
 struct TransDataTo5HDParams {
   constexpr TransDataTo5HDParams() = default;
   constexpr TransDataTo5HDParams(const bool dst_high, const bool src_high, const uint8_t repeat_times,

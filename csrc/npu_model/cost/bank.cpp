@@ -9,16 +9,38 @@ namespace {
 constexpr uint32_t kGroups = 16;
 // Strides are multiples of 32 B, so patterns relative to the groups repeat at the latest after 16 repeats.
 constexpr uint32_t kPeriod = 16;
+constexpr uint32_t kBlocksPerRepeat = 8;
 
 struct RepeatPattern {
   uint32_t group_load = 0;  // most blocks of the operand in one group
   uint64_t banks = 0;       // bit per (group, bank in group)
 };
 
+// A UB -> UB copy has runs where other vector instructions have repeats; it moves eight blocks a cycle, run after run.
+bool IsCopy(const Operand& operand) {
+  const Region& region = operand.Regions()[0];
+  return region.len > kBlockBytes || region.n1 > kBlocksPerRepeat;
+}
+
 RepeatPattern PatternOf(const Operand& operand, uint32_t repeat) {
   RepeatPattern pattern;
   uint8_t load[kGroups] = {};
+  const auto count = [&pattern, &load](uint64_t block, bool again) {
+    const uint32_t group = block % kGroups;
+    pattern.banks |= uint64_t{1} << (group * 4 + (block >> 11) % 4);
+    load[group] += !again;
+  };
   const Region* regions = operand.Regions();
+  if (IsCopy(operand)) {
+    const Region& region = regions[0];
+    const uint32_t run = region.len / kBlockBytes;
+    const uint32_t end = std::min((repeat + 1) * kBlocksPerRepeat, run * region.n1);
+    for (uint32_t i = repeat * kBlocksPerRepeat; i < end; ++i) {
+      count((region.base + static_cast<uint64_t>(i / run) * region.s1) / kBlockBytes + i % run, false);
+    }
+    pattern.group_load = *std::max_element(load, load + kGroups);
+    return pattern;
+  }
   for (uint32_t r = 0; r < operand.count; ++r) {
     const Region& region = regions[r];
     if (repeat < region.repeat0 || repeat >= region.repeat0 + region.n2) continue;
@@ -26,13 +48,7 @@ RepeatPattern PatternOf(const Operand& operand, uint32_t repeat) {
     for (uint32_t i = 0; i < region.n1; ++i) {
       const uint64_t first = (base + static_cast<uint64_t>(i) * region.s1) / kBlockBytes;
       const uint64_t last = (base + static_cast<uint64_t>(i) * region.s1 + region.len - 1) / kBlockBytes;
-      for (uint64_t block = first; block <= last; ++block) {
-        const uint32_t group = block % kGroups;
-        const uint64_t bit = uint64_t{1} << (group * 4 + (block >> 11) % 4);
-        if (pattern.banks & bit && region.s1 == 0) continue;  // the same block read again
-        pattern.banks |= bit;
-        ++load[group];
-      }
+      for (uint64_t block = first; block <= last; ++block) count(block, i > 0 && region.s1 == 0);  // a row read again is one access
     }
   }
   pattern.group_load = *std::max_element(load, load + kGroups);
@@ -66,6 +82,7 @@ double ConflictedRepeats(const Instr& instr, const CostParams& params) {
     const Operand& operand = instr.operands[i];
     for (uint32_t r = 0; r < operand.count; ++r) {
       const Region& region = operand.Regions()[r];
+      same_stride = same_stride && !IsCopy(operand);
       if (region.n2 < 2) continue;
       same_stride = same_stride && (!known || stride == region.s2);
       stride = region.s2;

@@ -81,7 +81,9 @@ void TransposeBlock(uint8_t* dst, const uint8_t* src) {
 }
 
 uint32_t GatherMask(const GatherMaskShape& shape, uint8_t* dst, const uint8_t* src, const uint8_t* bits) {
-  const uint32_t per_block = kBlockBytes / shape.element_bytes;
+  const uint32_t size = shape.element_bytes;
+  const uint32_t per_block = kBlockBytes / size;
+  const uint32_t width = kRepeatBytes / size;
   const auto selected = [&](uint32_t repeat, uint32_t i) {
     switch (shape.pattern) {
       case 0:
@@ -90,22 +92,22 @@ uint32_t GatherMask(const GatherMaskShape& shape, uint8_t* dst, const uint8_t* s
         return i % 2 == 0;
       case 2:
         return i % 2 == 1;
-      case 7:
-        return true;
       default:
         return i % 4 == shape.pattern - 3u;
     }
   };
   uint32_t count = 0;
-  for (uint32_t r = 0; r < shape.repeats; ++r) {
-    const uint8_t* base = src + size_t{r} * shape.src_repeat_stride;
-    for (uint32_t i = 0; i < shape.elements; ++i) {
-      if (!selected(r, i)) continue;
-      std::memmove(dst + size_t{count} * shape.element_bytes,
-                   base + size_t{i / per_block} * shape.src_block_stride + i % per_block * shape.element_bytes,
-                   shape.element_bytes);
-      ++count;
+  for (uint32_t at = 0; at < shape.elements; ++at) {
+    const uint32_t repeat = at / width;
+    const uint32_t i = at % width;
+    if (!selected(repeat, i)) continue;
+    if (dst != nullptr) {
+      std::memmove(dst + size_t{count} * size,
+                   src + size_t{repeat} * shape.src_repeat_stride + size_t{i / per_block} * shape.src_block_stride +
+                       i % per_block * size,
+                   size);
     }
+    ++count;
   }
   return count;
 }

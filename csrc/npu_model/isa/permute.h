@@ -29,16 +29,16 @@ void Transpose8(const AddressLists& lists, bool dst_high, bool src_high);
 // One 16x16 matrix of 2-byte elements.
 void TransposeBlock(uint8_t* dst, const uint8_t* src);
 
-// Compacts the active elements whose pattern bit is set; returns how many. Patterns 1..6 select every second (even,
-// odd) or fourth (0..3) element, 7 all; 0 takes bits from `bits`, one bit per element, repeat r at bits + r * stride.
+// Compacts the selected ones of `elements` elements, 256 bytes of them per repeat; returns how many. Patterns 1 and 2
+// select even and odd elements, 3..6 every fourth from 0..3; 0 takes bits from `bits`, one per element, repeat r at
+// bits + r * stride. dst may be src. A null dst only counts.
 struct GatherMaskShape {
   uint32_t element_bytes = 2;
-  uint32_t repeats = 1;
-  uint32_t elements = 0;  // per repeat
+  uint32_t elements = 0;
   uint32_t src_block_stride = kBlockBytes;
   uint32_t src_repeat_stride = kRepeatBytes;
   uint32_t bits_repeat_stride = 0;
-  uint8_t pattern = 7;
+  uint8_t pattern = 0;
 };
 uint32_t GatherMask(const GatherMaskShape& shape, uint8_t* dst, const uint8_t* src, const uint8_t* bits);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls that move elements: TransDataTo5HD, Transpose, Gather, Brcb, CreateVecIndex."""
+"""Calls that move elements: TransDataTo5HD, Transpose, Gather, GatherMask, Brcb, CreateVecIndex."""
 
 import numpy as np
 import pytest
@@ -97,6 +97,55 @@ def test_gather_outside_its_source_is_reported(isa, isa_lib):
     got, report = isa.run_image(isa_lib("permute"), "gather", image, isa.pack_call(0, 1, isa.COUNT, count=64), clean=False)
     assert report.errors == 1 and "1 offsets leave the source tensor" in report.text and "Read3" in report.text
     assert np.isnan(isa.view(got, np.float32, isa.OFFSETS[0])[7])
+
+
+@pytest.mark.parametrize("amount", [("repeats", 1), ("repeats", 3), ("elements", 5), ("elements", 300)], ids=str)
+@pytest.mark.parametrize("pattern", range(7))
+@pytest.mark.parametrize("type_", ["half", "float"])
+@pytest.mark.parametrize("strides", [(1, 8, 1), (2, 21, 0)], ids=str)
+def test_gather_mask(isa, isa_lib, type_, pattern, amount, strides):
+    """Pattern 0 stands for bits in a tensor, which each repeat consumes from its own start."""
+    code, dtype = TYPES[type_]
+    width = 256 // np.dtype(dtype).itemsize
+    image = isa.float_image(np.random.default_rng(7), dtype)
+    total = amount[1] * (width if amount[0] == "repeats" else 1)
+    repeats = -(-total // width)
+    index = isa.element_index(dtype, width, strides[0], strides[1], repeats)
+    bits = np.unpackbits(isa.view(image, np.uint8, isa.OFFSETS[2])[: repeats * 32 + 32], bitorder="little")
+    i = np.arange(width)
+    keep = {0: None, 1: i % 2 == 0, 2: i % 2 == 1}.get(pattern, i % 4 == pattern - 3)
+    keep = np.stack([bits[r * strides[2] * 256 :][:width] if keep is None else keep for r in range(repeats)]).astype(bool)
+    keep &= (np.arange(repeats * width) < total).reshape(repeats, width)
+    kept = isa.view(image, dtype, isa.OFFSETS[1])[index[keep]]
+    expected = image.copy()
+    isa.view(expected, dtype, isa.OFFSETS[0])[: kept.size] = kept
+    isa.view(expected, np.uint64, isa.OFFSETS[3])[0] = kept.size
+    count_mode = amount[0] == "elements"
+    call = isa.pack_call(
+        0, code, repeat=0 if count_mode else amount[1], count=total if count_mode else 0, set_mask=count_mode,
+        strides=(1, strides[0], 1, 8, *strides[1:]), mode=pattern,
+    )  # fmt: skip
+    isa.same_bits(isa.run_image(isa_lib("permute"), "gather_mask", image, call), expected)
+
+
+def test_gather_mask_in_place(isa, isa_lib):
+    image = isa.float_image(np.random.default_rng(8), np.float32)
+    offsets = (isa.OFFSETS[1], isa.OFFSETS[1], *isa.OFFSETS[2:])
+    expected = image.copy()
+    source = isa.view(image, np.float32, isa.OFFSETS[1])
+    isa.view(expected, np.float32, isa.OFFSETS[1])[:64] = source[1:128:2]
+    isa.view(expected, np.uint64, isa.OFFSETS[3])[0] = 64
+    call = isa.pack_call(0, 1, repeat=2, set_mask=False, offsets=offsets, mode=2)
+    isa.same_bits(isa.run_image(isa_lib("permute"), "gather_mask", image, call), expected)
+
+
+@pytest.mark.parametrize("pattern", [7, 8, 255])
+def test_gather_mask_pattern_must_exist(isa, isa_lib, pattern):
+    image = isa.float_image(np.random.default_rng(9), np.float32)
+    _, report = isa.run_image(
+        isa_lib("permute"), "gather_mask", image, isa.pack_call(0, 1, repeat=1, set_mask=False, mode=pattern), clean=False
+    )
+    assert report.errors == 1 and "must be 1..6 on this chip" in report.text
 
 
 @pytest.mark.parametrize(("dst_block", "dst_repeat"), [(1, 8), (1, 11), (3, 24)])

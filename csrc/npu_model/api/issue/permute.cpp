@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "issue/library.h"
 
 namespace npu_model::issue {
 namespace {
@@ -163,6 +166,60 @@ void IssueGather(uint32_t elem_bytes, const View& dst, const View& src, const Vi
                  std::to_string(outside) + " offsets leave the source tensor's " + std::to_string(readable) + " bytes");
     }
   });
+}
+
+uint64_t IssueGatherMask(const GatherMaskForm& form, const View& dst, const View& src, const View& bits, Site site) {
+  Core& core = Core::Current();
+  constexpr const char* kName = "GatherMask";
+  if (!CheckUb(core, dst, kName, site) || !CheckUb(core, src, kName, site)) return 0;
+  if (form.pattern == 0 && !CheckUb(core, bits, kName, site)) return 0;
+  if (form.pattern > 6) {
+    core.Fault(Rule::kParam, kName, site,
+               "src1Pattern is " + std::to_string(form.pattern) + ", must be 1..6 on this chip");
+    return 0;
+  }
+  const uint32_t width = isa::kRepeatBytes / form.elem_bytes;
+  // The call leaves normal mode and a mask behind.
+  SpecialRegisters& spr = core.spr();
+  core.SprWrite(site, 3);
+  spr.mask_low = form.mask;
+  spr.mask_high = 0;
+  spr.mask_count_mode = false;
+  isa::GatherMaskShape shape;
+  shape.element_bytes = form.elem_bytes;
+  shape.elements = form.count_mode ? form.mask : form.repeats * width;
+  shape.src_block_stride = form.src0_block * kBlockBytes;
+  shape.src_repeat_stride = form.src0_repeat * kBlockBytes;
+  shape.bits_repeat_stride = form.src1_repeat * kBlockBytes;
+  shape.pattern = form.pattern;
+  if (shape.elements == 0) return 0;
+  const isa::Lanes lanes = isa::Lanes::Count(shape.elements, width);
+  Instr instr(Queue::kV, kName, site, VectorCost(lanes.repeats, kPermuteWeight));
+  // How much is kept depends on data; the bits in memory at issue are the right ones unless their producer is queued.
+  const uint64_t bits_reach = uint64_t{lanes.repeats - 1} * shape.bits_repeat_stride + width / 8;
+  const bool countable = form.pattern != 0 || bits.address + bits_reach <= kUbBytes;
+  const uint32_t kept =
+      countable ? isa::GatherMask(shape, nullptr, nullptr, Pointer(core, bits)) : shape.elements;
+  instr.Add(MakeOperand(Mem::kUb, Access::kWrite, dst.address, kept * form.elem_bytes, kBlockBytes, dst.origin));
+  const Stride s{shape.src_block_stride, shape.src_repeat_stride};
+  instr.Add(VectorOperand(1, Access::kRead, src, form.elem_bytes, lanes, s));
+  if (form.pattern == 0) {
+    npu_model::Operand pattern;
+    pattern.mem = Mem::kUb;
+    pattern.elem_bytes = static_cast<uint8_t>(form.elem_bytes);
+    pattern.start = bits.address;
+    pattern.align = kBlockBytes;
+    pattern.origin = bits.origin;
+    pattern.Add({bits.address, width / 8, 1, 0, lanes.repeats, shape.bits_repeat_stride});
+    instr.Add(pattern);
+  }
+  const auto count = std::make_shared<uint64_t>(0);
+  core.Issue(instr, [count, shape, to = Pointer(core, dst), from = Pointer(core, src), at = Pointer(core, bits)] {
+    *count = isa::GatherMask(shape, to, from, at);
+  });
+  const Core::LibraryScope scope(core);
+  SetAndWait(core, Queue::kV, Queue::kS, site);
+  return *count;
 }
 
 }  // namespace npu_model::issue

@@ -21,4 +21,15 @@ void IssueTranspose(const View& dst, const View& src, Site site);
 void IssueGather(uint32_t elem_bytes, const View& dst, const View& src, const View& offsets, uint32_t base_offset,
                  const LaneForm& form, uint32_t dst_repeat, Site site);
 
+struct GatherMaskForm {
+  uint32_t elem_bytes = 2;
+  uint8_t pattern = 0;  // 0: bits from a tensor
+  bool count_mode = false;
+  uint32_t mask = 0;  // count mode: elements
+  uint32_t repeats = 0;
+  uint32_t src0_block = 1, src0_repeat = 8, src1_repeat = 8;  // 32-byte blocks
+};
+// Returns how many elements were kept; S waits for V to learn it. `bits` is ignored for the built-in patterns.
+uint64_t IssueGatherMask(const GatherMaskForm& form, const View& dst, const View& src, const View& bits, Site site);
+
 }  // namespace npu_model::issue

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TransDataTo5HD, Transpose, Gather, Brcb, CreateVecIndex on a UB image.
+// TransDataTo5HD, Transpose, Gather, GatherMask, Brcb, CreateVecIndex on a UB image.
 #include "image.h"
 
 using namespace AscendC;
@@ -48,6 +48,21 @@ void GatherOf(const LocalTensor<uint8_t>& ub, const Call& c) {
   }
 }
 
+// Call::mode: the built-in pattern, 0: bits at offset[2]. Call::set_mask: count mode, Call::count its mask.
+// The count of kept elements goes to offset[3].
+template <class T, class U>
+void GatherMaskOf(const LocalTensor<uint8_t>& ub, const Call& c) {
+  auto d = At<T>(ub, c.offset[0]), s = At<T>(ub, c.offset[1]);
+  const GatherMaskParams params(c.stride[1], c.repeat, c.stride[4], c.stride[5]);
+  uint64_t kept = 77;
+  if (c.mode != 0) {
+    GatherMask(d, s, static_cast<uint8_t>(c.mode), c.set_mask != 0, c.count, params, kept);
+  } else {
+    GatherMask(d, s, At<U>(ub, c.offset[2]), c.set_mask != 0, c.count, params, kept);
+  }
+  At<uint64_t>(ub, c.offset[3]).SetValue(0, kept);
+}
+
 template <class T>
 void IndexOf(const LocalTensor<uint8_t>& ub, const Call& c) {
   auto d = At<T>(ub, c.offset[0]);
@@ -83,6 +98,13 @@ extern "C" __global__ __aicore__ void gather(GM_ADDR image, GM_ADDR, GM_ADDR til
   OnImage(image, tiling, [](auto& ub, const Call& c) {
     if (c.type == 0) return GatherOf<half>(ub, c);
     GatherOf<float>(ub, c);
+  });
+}
+
+extern "C" __global__ __aicore__ void gather_mask(GM_ADDR image, GM_ADDR, GM_ADDR tiling) {
+  OnImage(image, tiling, [](auto& ub, const Call& c) {
+    if (c.type == 0) return GatherMaskOf<half, uint16_t>(ub, c);
+    GatherMaskOf<float, uint32_t>(ub, c);
   });
 }
 

@@ -114,6 +114,7 @@ Report Launch(const std::string& kernel_name, void* entry, const std::vector<GmA
   const int core_threads = std::min(options.cores, options.block_num);
   std::mutex progress_mutex;
   int done = 0;
+  std::exception_ptr progress_error;
   const auto run_core = [&](int core_idx) {
     CoreMemory memory;
     for (int block = core_idx; block < options.block_num; block += options.cores) {
@@ -125,13 +126,18 @@ Report Launch(const std::string& kernel_name, void* entry, const std::vector<GmA
       chip.sync.ReleaseToken();
       if (options.progress) {
         std::lock_guard<std::mutex> lock(progress_mutex);
-        options.progress(++done, options.block_num);
+        try {
+          if (!progress_error) options.progress(++done, options.block_num);
+        } catch (...) {
+          progress_error = std::current_exception();
+        }
       }
     }
   };
   std::vector<std::thread> workers;
   for (int c = 0; c < core_threads; ++c) workers.emplace_back(run_core, c);
   for (std::thread& worker : workers) worker.join();
+  if (progress_error) std::rethrow_exception(progress_error);
 
   Report report;
   report.kernel = kernel_name;

@@ -50,14 +50,17 @@ class backend:
         return False
 
 
-# The tracer calls such a function for its result, so the error ends the compilation; in traced code it would only
-# break the graph and leave the region to eager mode.
-@torch.compiler.assume_constant_result
 def _refuse_to_be_traced():
     raise RuntimeError(
         "chunk_gdr.backend: cannot switch inside a torch.compile region, because the switch is read when the compiled "
         "graph runs; put `with chunk_gdr.backend(...)` around the call of the compiled function"
     )
+
+
+# What torch.compiler.assume_constant_result sets, without importing the whole compiler: the tracer then calls the
+# function for its result, so the error ends the compilation; in traced code it would only break the graph and leave the
+# region to eager mode.
+_refuse_to_be_traced._dynamo_marked_constant = True
 
 
 def current_backend():

@@ -124,6 +124,8 @@ def test_waits_name_the_culprit(lib):
     assert queues["MTE3"]["wait_for"]["MTE2"] > 0.4 * report.cycles
     assert queues["MTE2"]["wait_for"]["MTE3"] > 0.4 * report.cycles
     assert queues["V"]["busy"] == 0 and queues["MTE2"]["instructions"] == 20
+    counts = {(row["op"], row["queue"]): row["count"] for row in report.to_dict()["instructions"]}
+    assert counts["DataCopy", "MTE2"] == counts["DataCopy", "MTE3"] == 20
     traffic = report.to_dict()["traffic"]
     assert traffic["gm_read_bytes"] == traffic["gm_write_bytes"] == 20 * 8192 * 4
 

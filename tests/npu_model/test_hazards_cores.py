@@ -130,6 +130,14 @@ def test_progress_reaches_the_total(lib, run):
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
 
 
+def test_error_in_progress_reaches_the_caller(lib, run):
+    def fail(done, total):
+        raise KeyError(f"{done} of {total}")
+
+    with pytest.raises(KeyError, match="1 of 4"):
+        run(lib, "reduce", {"x": np.ones(4 * ELEMS, np.float32), "z": np.zeros(ELEMS, np.float32)}, block_num=4, progress=fail)
+
+
 def test_options_are_checked(lib, run):
     args = {"x": np.ones(4 * ELEMS, np.float32), "z": np.zeros(ELEMS, np.float32)}
     with pytest.raises(TypeError, match="unknown option 'thread'"):

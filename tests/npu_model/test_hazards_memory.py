@@ -156,6 +156,14 @@ def test_fresh_memory_is_poisoned(libs, run):
     assert np.isnan(args["z"]).all()
 
 
+def test_reborn_rows_are_poisoned(libs, run):
+    args = args_of("stage_lives")
+    run(libs["pools"], "stage_lives", args, 2, **OPTIONS["stage_lives"])
+    assert np.isnan(args["z"]).all()
+    run(libs["pools"], "stage_lives", args, 0, **OPTIONS["stage_lives"])
+    assert np.isfinite(args["z"]).all()
+
+
 def test_row_names_replace_buffer_names(libs, run, find):
     report = run(libs["pools"], "stage_lives", args_of("stage_lives"), 2, **OPTIONS["stage_lives"])
     assert find(report, "Read2")[0]["access"]["buffer"] == "late"

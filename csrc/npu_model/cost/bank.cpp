@@ -7,6 +7,7 @@ namespace npu_model {
 namespace {
 
 constexpr uint32_t kGroups = 16;
+constexpr uint32_t kRepeatBytes = 256;
 // Strides are multiples of 32 B, so patterns relative to the groups repeat at the latest after 16 repeats.
 constexpr uint32_t kPeriod = 16;
 constexpr uint32_t kBlocksPerRepeat = 8;
@@ -43,12 +44,15 @@ RepeatPattern PatternOf(const Operand& operand, uint32_t repeat) {
   }
   for (uint32_t r = 0; r < operand.count; ++r) {
     const Region& region = regions[r];
+    // A range wider than a repeat says where data-dependent addresses may lie, not which blocks they hit.
+    if (region.len == 0 || region.len > kRepeatBytes) continue;
     if (repeat < region.repeat0 || repeat >= region.repeat0 + region.n2) continue;
     const uint64_t base = region.base + static_cast<uint64_t>(repeat - region.repeat0) * region.s2;
     for (uint32_t i = 0; i < region.n1; ++i) {
       const uint64_t first = (base + static_cast<uint64_t>(i) * region.s1) / kBlockBytes;
       const uint64_t last = (base + static_cast<uint64_t>(i) * region.s1 + region.len - 1) / kBlockBytes;
-      for (uint64_t block = first; block <= last; ++block) count(block, i > 0 && region.s1 == 0);  // a row read again is one access
+      for (uint64_t block = first; block <= last; ++block)
+        count(block, i > 0 && region.s1 == 0);  // a row read again is one access
     }
   }
   pattern.group_load = *std::max_element(load, load + kGroups);

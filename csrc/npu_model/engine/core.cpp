@@ -153,7 +153,14 @@ void Core::StageStart(int stage) {
   CoreState& s = *state_;
   if (s.Unwinding()) return;
   s.stages.push_back(static_cast<int16_t>(stage));
-  if (s.checked) s.checker.StageStarts(stage, s.last_stage, s.issue_count + 1);
+  if (s.checked) {
+    for (const int index : s.checker.StageStarts(stage, s.last_stage, s.issue_count + 1)) {
+      // While instructions wait, their old data must stay; the checker knows the bytes are dead either way.
+      const BufferRow& row = s.chip.rows.rows()[index];
+      if (s.pending_count == 0 && row.mem != Mem::kGm)
+        std::memset(Bytes(row.mem, row.offset_bytes), kPoisonByte, row.bytes);
+    }
+  }
   s.last_stage = static_cast<int16_t>(stage);
 }
 

@@ -242,10 +242,14 @@ void Checker::CleanInvalidate(uint64_t address, uint64_t bytes) {
   }
 }
 
-void Checker::StageStarts(int stage, int previous, uint32_t issue) {
+std::vector<int> Checker::StageStarts(int stage, int previous, uint32_t issue) {
+  std::vector<int> born;
   for (const int row : chip_.rows.StartingAt(stage)) {
-    if (!chip_.rows.rows()[row].AliveIn(previous)) row_life_start_[row] = issue;
+    if (chip_.rows.rows()[row].AliveIn(previous)) continue;
+    row_life_start_[row] = issue;
+    born.push_back(row);
   }
+  return born;
 }
 
 void Checker::OnConflict(Tag earlier, bool earlier_wrote, uint64_t lo, uint64_t hi) {

@@ -65,7 +65,8 @@ class Checker final : public ShadowSink {
   // The block has ended; only what cross-core analysis and descriptions need is kept.
   void ReleaseShadows();
 
-  void StageStarts(int stage, int previous, uint32_t issue);
+  // Rows whose life begins now: what they hold no longer counts as initialised. Returns their indices.
+  std::vector<int> StageStarts(int stage, int previous, uint32_t issue);
 
   std::vector<BufferRecord>& buffers() { return buffers_; }
   std::vector<GmCoreArgument>& gm() { return gm_; }

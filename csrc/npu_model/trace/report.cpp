@@ -2,6 +2,7 @@
 #include "trace/report.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "trace/json.h"
 
@@ -82,6 +83,28 @@ void WriteTraffic(JsonWriter& json, const Traffic& traffic) {
   json.EndObject();
 }
 
+// Per API name and queue, over all blocks: how often, and how many cycles on the queue (waits included).
+void WriteInstructions(JsonWriter& json, const std::vector<BlockReport>& blocks) {
+  std::map<std::pair<std::string, Queue>, std::pair<uint64_t, double>> sums;
+  for (const BlockReport& block : blocks) {
+    for (const SiteRecord& site : block.sites) {
+      auto& [count, cycles] = sums[{site.name, site.queue}];
+      count += site.count;
+      cycles += site.cycles;
+    }
+  }
+  json.BeginArray();
+  for (const auto& [key, sum] : sums) {
+    json.BeginObject();
+    json.Field("op", key.first);
+    json.Field("queue", Name(key.second));
+    json.Field("count", sum.first);
+    json.Field("cycles", sum.second);
+    json.EndObject();
+  }
+  json.EndArray();
+}
+
 std::string StageName(const std::map<int, std::string>& names, int stage) {
   const auto it = names.find(stage);
   if (it != names.end()) return it->second;
@@ -152,6 +175,8 @@ std::string Report::ToJson() const {
   for (const double core : core_cycles) json.Value(core);
   json.EndArray();
   json.EndObject();
+  json.Key("instructions");
+  WriteInstructions(json, blocks);
   json.Key("stages");
   json.BeginArray();
   size_t stages = 0;

@@ -49,8 +49,8 @@ BOTH = pytest.mark.parametrize("params", [0, 1], ids=["pessimistic", "optimistic
 @BOTH
 @pytest.mark.parametrize(
     "variant, weight, share, same_bank",
-    [(0, 1, 1, False), (1, 4, 1, False), (2, 1, 1, True), (3, 1, 8, False), (4, 1, 4, False), (5, 1, 1, False)],
-    ids=["simple", "exp", "in-place", "stride-512", "stride-256", "widening"],
+    [(0, 1, 1, False), (1, 4, 1, False), (2, 1, 1, True), (3, 1, 8, False), (4, 1, 4, False), (5, 1, 1, False), (6, 1, 2, False), (7, 1, 1, False), (8, 1, 1, False)],
+    ids=["simple", "exp", "in-place", "stride-512", "stride-256", "widening", "two-sources", "two-phases", "square"],
 )
 def test_vector_chain(per_round, variant, weight, share, same_bank, params):
     factor = share + (RW_CONFLICT[params] if same_bank else 0)

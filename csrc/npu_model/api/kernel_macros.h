@@ -68,14 +68,14 @@
   ::std::memcpy(static_cast<void*>(&name), static_cast<const void*>(tiling_address), sizeof(tiling_struct))
 #define GET_TILING_DATA(name, tiling_address) \
   GET_TILING_DATA_WITH_STRUCT(AscendCDefaultTilingStruct, name, tiling_address)
-#define GET_TILING_DATA_MEMBER(tiling_struct, member, name, tiling_address)                          \
-  decltype(tiling_struct::member) name;                                                              \
-  ::std::memcpy(static_cast<void*>(&name),                                                           \
-                static_cast<const uint8_t*>(static_cast<const void*>(tiling_address)) +              \
-                    offsetof(tiling_struct, member),                                                 \
-                sizeof(name))
-#define COPY_TILING_WITH_STRUCT(tiling_struct, source, name) \
-  tiling_struct name##_copy;                                 \
+#define GET_TILING_DATA_MEMBER(tiling_struct, member, name, tiling_address)                                    \
+  decltype(tiling_struct::member) name;                                                                        \
+  ::std::memcpy(                                                                                               \
+      static_cast<void*>(&name),                                                                               \
+      static_cast<const uint8_t*>(static_cast<const void*>(tiling_address)) + offsetof(tiling_struct, member), \
+      sizeof(name))
+#define COPY_TILING_WITH_STRUCT(tiling_struct, source, name)                                                \
+  tiling_struct name##_copy;                                                                                \
   ::std::memcpy(static_cast<void*>(&name##_copy), static_cast<const void*>(source), sizeof(tiling_struct)); \
   const tiling_struct* name = &name##_copy
 
@@ -92,9 +92,9 @@ enum KernelMetaType : uint8_t {
   KERNEL_TYPE_MIX_VECTOR_CORE,
   KERNEL_TYPE_MAX,
 };
-#define ASCENDC_MODEL_CHECK_TASK_TYPE(type)                                                   \
-  static_assert((type) == KERNEL_TYPE_AICORE || (type) == KERNEL_TYPE_MIX_VECTOR_CORE,        \
-                "this kernel type does not exist on Ascend 310P: use KERNEL_TYPE_AICORE or "  \
+#define ASCENDC_MODEL_CHECK_TASK_TYPE(type)                                                  \
+  static_assert((type) == KERNEL_TYPE_AICORE || (type) == KERNEL_TYPE_MIX_VECTOR_CORE,       \
+                "this kernel type does not exist on Ascend 310P: use KERNEL_TYPE_AICORE or " \
                 "KERNEL_TYPE_MIX_VECTOR_CORE")
 #define KERNEL_TASK_TYPE_DEFAULT(type) ASCENDC_MODEL_CHECK_TASK_TYPE(type)
 #define KERNEL_TASK_TYPE(key, type) ASCENDC_MODEL_CHECK_TASK_TYPE(type)
@@ -104,13 +104,13 @@ enum KernelMetaType : uint8_t {
 #define TRACE_START(id) (::npu_model::Core::Current().StageStart(static_cast<int>(id)))
 #define TRACE_STOP(id) (::npu_model::Core::Current().StageStop(static_cast<int>(id)))
 
-#define ASCENDC_ASSERT(condition, behavior)                                                          \
-  do {                                                                                               \
-    if (!(condition)) {                                                                              \
-      behavior;                                                                                      \
-      ::npu_model::Core::Current().Abort(::npu_model::Rule::kParam, "ASCENDC_ASSERT",                \
-                                         ::npu_model::Site::Here(), "assertion failed: " #condition); \
-    }                                                                                                \
+#define ASCENDC_ASSERT(condition, behavior)                                                                      \
+  do {                                                                                                           \
+    if (!(condition)) {                                                                                          \
+      behavior;                                                                                                  \
+      ::npu_model::Core::Current().Abort(::npu_model::Rule::kParam, "ASCENDC_ASSERT", ::npu_model::Site::Here(), \
+                                         "assertion failed: " #condition);                                       \
+    }                                                                                                            \
   } while (0)
 #define ascendc_assert(condition, ...) ASCENDC_ASSERT(condition, {})
 #define KERNEL_LOG(level, ...) ::AscendC::printf(__VA_ARGS__)

@@ -12,4 +12,5 @@
 #include "kernel_operator_vec_reduce_intf.h"
 #include "kernel_operator_vec_transpose_intf.h"
 #include "kernel_operator_vec_unary_intf.h"
-#include "kernel_tpipe.h"
+#include "kernel_tbuf.h"
+#include "kernel_tque.h"

@@ -83,8 +83,8 @@ template <typename T>
 void DataCopy(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const Nz2NdParamsFull& params,
               Site site = Site::Here()) {
   npu_model::issue::CopyNz2Nd(dst.view(), src.view(), params.ndNum, params.nValue, params.dValue,
-                              params.srcNdMatrixStride, params.srcNStride, params.dstDStride,
-                              params.dstNdMatrixStride, sizeof(T), site);
+                              params.srcNdMatrixStride, params.srcNStride, params.dstDStride, params.dstNdMatrixStride,
+                              sizeof(T), site);
 }
 
 // With enhanced parameters. GM <-> local: they change nothing on this chip unless they pad, which it cannot.

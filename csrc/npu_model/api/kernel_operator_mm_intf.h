@@ -152,8 +152,7 @@ void BroadCastVecToMM(const LocalTensor<T>& dst, const LocalTensor<U>& src, cons
   static_assert(std::is_same_v<T, U> && SupportType<T, half, float, int32_t>(),
                 "BroadCastVecToMM supports only half, float, int32_t on Ascend 310P");
   npu_model::issue::IssueRowBroadcast(
-      dst.view(), src.view(),
-      {static_cast<uint32_t>(blockCount), blockLen, srcGap, dstGap, detail::TypeOf<T>()}, site);
+      dst.view(), src.view(), {static_cast<uint32_t>(blockCount), blockLen, srcGap, dstGap, detail::TypeOf<T>()}, site);
 }
 
 template <typename T = void, typename... Args>

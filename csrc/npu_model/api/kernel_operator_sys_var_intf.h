@@ -58,7 +58,8 @@ inline void SetMaskNorm(Site site = Site::Here()) {
 // UB -> GM copies add to what GM holds until the mode is switched off.
 template <typename T>
 void SetAtomicAdd(Site site = Site::Here()) {
-  static_assert(SupportType<T, float, half, int16_t>(), "SetAtomicAdd supports only float, half, int16_t on Ascend 310P");
+  static_assert(SupportType<T, float, half, int16_t>(),
+                "SetAtomicAdd supports only float, half, int16_t on Ascend 310P");
   using npu_model::AtomicMode;
   npu_model::Core& core = npu_model::Core::Current();
   core.spr().atomic = std::is_same_v<T, float>  ? AtomicMode::kAddF32
@@ -90,8 +91,8 @@ inline void InitSocState(Site site = Site::Here()) { SetAtomicNone(site); }
 template <typename T, CacheLine entireType, DcciDst dcciDst>
 void DataCacheCleanAndInvalid(const GlobalTensor<T>& dst, Site site = Site::Here()) {
   constexpr uint64_t kLine = 64;
-  npu_model::Core::Current().ScalarCacheCleanInvalidate(
-      reinterpret_cast<uint64_t>(dst.GetPhyAddr()), entireType == CacheLine::ENTIRE_DATA_CACHE ? 0 : kLine, site);
+  npu_model::Core::Current().ScalarCacheCleanInvalidate(reinterpret_cast<uint64_t>(dst.GetPhyAddr()),
+                                                        entireType == CacheLine::ENTIRE_DATA_CACHE ? 0 : kLine, site);
 }
 template <typename T, CacheLine entireType>
 void DataCacheCleanAndInvalid(const GlobalTensor<T>& dst, Site site = Site::Here()) {
@@ -170,7 +171,8 @@ int64_t GetSFFValue(uint64_t valueIn) {
 // Scalar float -> int32 (RINT, FLOOR, CEIL, ROUND) or half (ODD).
 template <typename T, typename U, RoundMode roundMode>
 U ScalarCast(T valueIn) {
-  static_assert(std::is_same_v<T, float> && SupportType<U, half, int32_t>(), "ScalarCast converts float to half or int32_t");
+  static_assert(std::is_same_v<T, float> && SupportType<U, half, int32_t>(),
+                "ScalarCast converts float to half or int32_t");
   if constexpr (std::is_same_v<U, half>) {
     static_assert(roundMode == RoundMode::CAST_ODD, "ScalarCast to half has only CAST_ODD on Ascend 310P");
     return half::FromBits(npu_model::isa::FloatToHalfOdd(valueIn));

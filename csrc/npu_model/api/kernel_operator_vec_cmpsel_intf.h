@@ -54,16 +54,16 @@ template <typename T, bool isSetMask = true>
 void Compare(const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE cmpMode, const uint64_t mask[],
              const BinaryRepeatParams& repeatParams, Site site = Site::Here()) {
   detail::CheckCompare<T, uint8_t>();
-  npu_model::issue::IssueCompareToRegister(detail::ToCompareOp(cmpMode), detail::TypeOf<T>(), src0.view(),
-                                           src1.view(), npu_model::issue::LaneForm::Bits(mask, 1, isSetMask),
+  npu_model::issue::IssueCompareToRegister(detail::ToCompareOp(cmpMode), detail::TypeOf<T>(), src0.view(), src1.view(),
+                                           npu_model::issue::LaneForm::Bits(mask, 1, isSetMask),
                                            detail::ToStrides(repeatParams), site);
 }
 template <typename T, bool isSetMask = true>
 void Compare(const LocalTensor<T>& src0, const LocalTensor<T>& src1, CMPMODE cmpMode, const uint64_t mask,
              const BinaryRepeatParams& repeatParams, Site site = Site::Here()) {
   detail::CheckCompare<T, uint8_t>();
-  npu_model::issue::IssueCompareToRegister(detail::ToCompareOp(cmpMode), detail::TypeOf<T>(), src0.view(),
-                                           src1.view(), npu_model::issue::LaneForm::Mask(mask, 1, isSetMask),
+  npu_model::issue::IssueCompareToRegister(detail::ToCompareOp(cmpMode), detail::TypeOf<T>(), src0.view(), src1.view(),
+                                           npu_model::issue::LaneForm::Mask(mask, 1, isSetMask),
                                            detail::ToStrides(repeatParams), site);
 }
 template <typename T>
@@ -75,30 +75,27 @@ void SetCmpMask(const LocalTensor<T>& src, Site site = Site::Here()) {
   npu_model::issue::IssueSetCmpMask(src.view(), site);
 }
 
-#define ASCENDC_MODEL_COMPARES(Name)                                                                                  \
-  template <typename T, typename U, bool isSetMask = true>                                                           \
-  void Name(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1Scalar, CMPMODE cmpMode,              \
-            const uint64_t[], uint8_t repeatTime, const UnaryRepeatParams& repeatParams,                             \
-            Site site = Site::Here()) {                                                                              \
-    detail::CheckCompare<T, U>();                                                                                    \
-    npu_model::issue::IssueCompareScalar(detail::ToCompareOp(cmpMode), detail::TypeOf<T>(), dst.view(), src0.view(), \
-                                         detail::Bits(src1Scalar), repeatTime, detail::ToStrides(repeatParams),      \
-                                         site);                                                                      \
-  }                                                                                                                  \
-  template <typename T, typename U, bool isSetMask = true>                                                           \
-  void Name(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1Scalar, CMPMODE cmpMode,              \
-            const uint64_t, uint8_t repeatTime, const UnaryRepeatParams& repeatParams, Site site = Site::Here()) {   \
-    detail::CheckCompare<T, U>();                                                                                    \
-    npu_model::issue::IssueCompareScalar(detail::ToCompareOp(cmpMode), detail::TypeOf<T>(), dst.view(), src0.view(), \
-                                         detail::Bits(src1Scalar), repeatTime, detail::ToStrides(repeatParams),      \
-                                         site);                                                                      \
-  }                                                                                                                  \
-  template <typename T, typename U>                                                                                  \
-  void Name(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1Scalar, CMPMODE cmpMode,              \
-            uint32_t count, Site site = Site::Here()) {                                                              \
-    detail::CheckCompare<T, U>();                                                                                    \
-    npu_model::issue::CompareScalarCount(detail::ToCompareOp(cmpMode), detail::TypeOf<T>(), dst.view(), src0.view(), \
-                                         detail::Bits(src1Scalar), count, site);                                     \
+#define ASCENDC_MODEL_COMPARES(Name)                                                                                   \
+  template <typename T, typename U, bool isSetMask = true>                                                             \
+  void Name(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1Scalar, CMPMODE cmpMode,                \
+            const uint64_t[], uint8_t repeatTime, const UnaryRepeatParams& repeatParams, Site site = Site::Here()) {   \
+    detail::CheckCompare<T, U>();                                                                                      \
+    npu_model::issue::IssueCompareScalar(detail::ToCompareOp(cmpMode), detail::TypeOf<T>(), dst.view(), src0.view(),   \
+                                         detail::Bits(src1Scalar), repeatTime, detail::ToStrides(repeatParams), site); \
+  }                                                                                                                    \
+  template <typename T, typename U, bool isSetMask = true>                                                             \
+  void Name(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1Scalar, CMPMODE cmpMode,                \
+            const uint64_t, uint8_t repeatTime, const UnaryRepeatParams& repeatParams, Site site = Site::Here()) {     \
+    detail::CheckCompare<T, U>();                                                                                      \
+    npu_model::issue::IssueCompareScalar(detail::ToCompareOp(cmpMode), detail::TypeOf<T>(), dst.view(), src0.view(),   \
+                                         detail::Bits(src1Scalar), repeatTime, detail::ToStrides(repeatParams), site); \
+  }                                                                                                                    \
+  template <typename T, typename U>                                                                                    \
+  void Name(const LocalTensor<U>& dst, const LocalTensor<T>& src0, const T src1Scalar, CMPMODE cmpMode,                \
+            uint32_t count, Site site = Site::Here()) {                                                                \
+    detail::CheckCompare<T, U>();                                                                                      \
+    npu_model::issue::CompareScalarCount(detail::ToCompareOp(cmpMode), detail::TypeOf<T>(), dst.view(), src0.view(),   \
+                                         detail::Bits(src1Scalar), count, site);                                       \
   }
 ASCENDC_MODEL_COMPARES(Compares)
 ASCENDC_MODEL_COMPARES(CompareScalar)
@@ -111,10 +108,9 @@ void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const Loca
   detail::CheckSelect<T, U>();
   if (!detail::CheckSelectMode(selMode, false, site)) return;
   const npu_model::issue::View other = src1.view();
-  npu_model::issue::SelectByTensor(detail::ToSelectMode(selMode), detail::TypeOf<T>(), dst.view(), selMask.view(),
-                                   src0.view(), &other, 0,
-                                   npu_model::issue::LaneForm::Bits(mask, repeatTime, isSetMask),
-                                   detail::ToStrides(repeatParams), site);
+  npu_model::issue::SelectByTensor(
+      detail::ToSelectMode(selMode), detail::TypeOf<T>(), dst.view(), selMask.view(), src0.view(), &other, 0,
+      npu_model::issue::LaneForm::Bits(mask, repeatTime, isSetMask), detail::ToStrides(repeatParams), site);
 }
 template <typename T, typename U, bool isSetMask = true>
 void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0,
@@ -123,10 +119,9 @@ void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const Loca
   detail::CheckSelect<T, U>();
   if (!detail::CheckSelectMode(selMode, false, site)) return;
   const npu_model::issue::View other = src1.view();
-  npu_model::issue::SelectByTensor(detail::ToSelectMode(selMode), detail::TypeOf<T>(), dst.view(), selMask.view(),
-                                   src0.view(), &other, 0,
-                                   npu_model::issue::LaneForm::Mask(mask, repeatTime, isSetMask),
-                                   detail::ToStrides(repeatParams), site);
+  npu_model::issue::SelectByTensor(
+      detail::ToSelectMode(selMode), detail::TypeOf<T>(), dst.view(), selMask.view(), src0.view(), &other, 0,
+      npu_model::issue::LaneForm::Mask(mask, repeatTime, isSetMask), detail::ToStrides(repeatParams), site);
 }
 template <typename T, typename U>
 void Select(const LocalTensor<T>& dst, const LocalTensor<U>& selMask, const LocalTensor<T>& src0,
@@ -188,16 +183,22 @@ template <typename T>
 void LocalTensor<T>::operator=(const detail::TensorExpression<T>& expression) {
   const auto count = static_cast<int32_t>(GetSize());
   if constexpr (detail::kBits16<T>) {
-    if (expression.op == detail::TensorOp::kOr) return Or(*this, expression.left, expression.right, count, detail::kOperatorSite);
-    if (expression.op == detail::TensorOp::kAnd) return And(*this, expression.left, expression.right, count, detail::kOperatorSite);
+    if (expression.op == detail::TensorOp::kOr)
+      return Or(*this, expression.left, expression.right, count, detail::kOperatorSite);
+    if (expression.op == detail::TensorOp::kAnd)
+      return And(*this, expression.left, expression.right, count, detail::kOperatorSite);
   }
   if constexpr (detail::kFloating<T>) {
-    if (expression.op == detail::TensorOp::kDiv) return Div(*this, expression.left, expression.right, count, detail::kOperatorSite);
+    if (expression.op == detail::TensorOp::kDiv)
+      return Div(*this, expression.left, expression.right, count, detail::kOperatorSite);
   }
   if constexpr (detail::kBinaryArith<T>) {
-    if (expression.op == detail::TensorOp::kAdd) return Add(*this, expression.left, expression.right, count, detail::kOperatorSite);
-    if (expression.op == detail::TensorOp::kSub) return Sub(*this, expression.left, expression.right, count, detail::kOperatorSite);
-    if (expression.op == detail::TensorOp::kMul) return Mul(*this, expression.left, expression.right, count, detail::kOperatorSite);
+    if (expression.op == detail::TensorOp::kAdd)
+      return Add(*this, expression.left, expression.right, count, detail::kOperatorSite);
+    if (expression.op == detail::TensorOp::kSub)
+      return Sub(*this, expression.left, expression.right, count, detail::kOperatorSite);
+    if (expression.op == detail::TensorOp::kMul)
+      return Mul(*this, expression.left, expression.right, count, detail::kOperatorSite);
   }
   npu_model::Core::Current().Fault(npu_model::Rule::kUnsupported, "operator", detail::kOperatorSite,
                                    "this tensor operator does not exist for the element type on this chip");

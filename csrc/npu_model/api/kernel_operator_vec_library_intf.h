@@ -13,17 +13,14 @@ void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const Local
                const int32_t mask, const int32_t repeatTime, const int32_t srcRepStride, Site site = Site::Here()) {
   static_assert(detail::kFloating<T>, "ReduceSum supports only half, float on Ascend 310P");
   npu_model::issue::ReduceSumAll(detail::TypeOf<T>(), dst.view(), src.view(), sharedTmpBuffer.view(),
-                                 detail::ReduceForm(mask, repeatTime, true), static_cast<uint32_t>(srcRepStride),
-                                 site);
+                                 detail::ReduceForm(mask, repeatTime, true), static_cast<uint32_t>(srcRepStride), site);
 }
 template <typename T>
 void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& sharedTmpBuffer,
-               const uint64_t mask[], const int32_t repeatTime, const int32_t srcRepStride,
-               Site site = Site::Here()) {
+               const uint64_t mask[], const int32_t repeatTime, const int32_t srcRepStride, Site site = Site::Here()) {
   static_assert(detail::kFloating<T>, "ReduceSum supports only half, float on Ascend 310P");
   npu_model::issue::ReduceSumAll(detail::TypeOf<T>(), dst.view(), src.view(), sharedTmpBuffer.view(),
-                                 detail::ReduceForm(mask, repeatTime, true), static_cast<uint32_t>(srcRepStride),
-                                 site);
+                                 detail::ReduceForm(mask, repeatTime, true), static_cast<uint32_t>(srcRepStride), site);
 }
 template <typename T, bool isSetMask = true>
 void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& sharedTmpBuffer,
@@ -33,32 +30,32 @@ void ReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const Local
                                  npu_model::issue::LaneForm::Count(count), DEFAULT_REPEAT_STRIDE, site);
 }
 
-#define ASCENDC_MODEL_EXTREME(Name, Op)                                                                              \
-  template <typename T>                                                                                             \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& sharedTmpBuffer,            \
-            const int32_t mask, const int32_t repeatTime, const int32_t srcRepStride, bool calIndex = 0,            \
-            Site site = Site::Here()) {                                                                             \
-    static_assert(detail::kFloating<T>, #Name " supports only half, float on Ascend 310P");                         \
-    npu_model::issue::ReduceExtremeAll(npu_model::isa::ReduceOp::Op, detail::TypeOf<T>(), dst.view(), src.view(),   \
-                                       sharedTmpBuffer.view(), detail::ReduceForm(mask, repeatTime, true),          \
-                                       static_cast<uint32_t>(srcRepStride), calIndex, site);                        \
-  }                                                                                                                 \
-  template <typename T>                                                                                             \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& sharedTmpBuffer,            \
-            const uint64_t mask[], const int32_t repeatTime, const int32_t srcRepStride, bool calIndex = 0,         \
-            Site site = Site::Here()) {                                                                             \
-    static_assert(detail::kFloating<T>, #Name " supports only half, float on Ascend 310P");                         \
-    npu_model::issue::ReduceExtremeAll(npu_model::isa::ReduceOp::Op, detail::TypeOf<T>(), dst.view(), src.view(),   \
-                                       sharedTmpBuffer.view(), detail::ReduceForm(mask, repeatTime, true),          \
-                                       static_cast<uint32_t>(srcRepStride), calIndex, site);                        \
-  }                                                                                                                 \
-  template <typename T>                                                                                             \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& sharedTmpBuffer,            \
-            const int32_t count, bool calIndex = 0, Site site = Site::Here()) {                                     \
-    static_assert(detail::kFloating<T>, #Name " supports only half, float on Ascend 310P");                         \
-    npu_model::issue::ReduceExtremeAll(npu_model::isa::ReduceOp::Op, detail::TypeOf<T>(), dst.view(), src.view(),   \
-                                       sharedTmpBuffer.view(), npu_model::issue::LaneForm::Count(count),            \
-                                       DEFAULT_REPEAT_STRIDE, calIndex, site);                                      \
+#define ASCENDC_MODEL_EXTREME(Name, Op)                                                                           \
+  template <typename T>                                                                                           \
+  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& sharedTmpBuffer,          \
+            const int32_t mask, const int32_t repeatTime, const int32_t srcRepStride, bool calIndex = 0,          \
+            Site site = Site::Here()) {                                                                           \
+    static_assert(detail::kFloating<T>, #Name " supports only half, float on Ascend 310P");                       \
+    npu_model::issue::ReduceExtremeAll(npu_model::isa::ReduceOp::Op, detail::TypeOf<T>(), dst.view(), src.view(), \
+                                       sharedTmpBuffer.view(), detail::ReduceForm(mask, repeatTime, true),        \
+                                       static_cast<uint32_t>(srcRepStride), calIndex, site);                      \
+  }                                                                                                               \
+  template <typename T>                                                                                           \
+  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& sharedTmpBuffer,          \
+            const uint64_t mask[], const int32_t repeatTime, const int32_t srcRepStride, bool calIndex = 0,       \
+            Site site = Site::Here()) {                                                                           \
+    static_assert(detail::kFloating<T>, #Name " supports only half, float on Ascend 310P");                       \
+    npu_model::issue::ReduceExtremeAll(npu_model::isa::ReduceOp::Op, detail::TypeOf<T>(), dst.view(), src.view(), \
+                                       sharedTmpBuffer.view(), detail::ReduceForm(mask, repeatTime, true),        \
+                                       static_cast<uint32_t>(srcRepStride), calIndex, site);                      \
+  }                                                                                                               \
+  template <typename T>                                                                                           \
+  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<T>& sharedTmpBuffer,          \
+            const int32_t count, bool calIndex = 0, Site site = Site::Here()) {                                   \
+    static_assert(detail::kFloating<T>, #Name " supports only half, float on Ascend 310P");                       \
+    npu_model::issue::ReduceExtremeAll(npu_model::isa::ReduceOp::Op, detail::TypeOf<T>(), dst.view(), src.view(), \
+                                       sharedTmpBuffer.view(), npu_model::issue::LaneForm::Count(count),          \
+                                       DEFAULT_REPEAT_STRIDE, calIndex, site);                                    \
   }
 ASCENDC_MODEL_EXTREME(ReduceMax, kMax)
 ASCENDC_MODEL_EXTREME(ReduceMin, kMin)
@@ -97,8 +94,8 @@ void CreateVecIndex(LocalTensor<T> dst, const T& firstValue, uint32_t count, Sit
   }
 }
 template <typename T>
-void CreateVecIndex(LocalTensor<T>& dst, const T& firstValue, uint64_t mask, uint8_t repeatTime,
-                    uint16_t dstBlkStride, uint8_t dstRepStride, Site site = Site::Here()) {
+void CreateVecIndex(LocalTensor<T>& dst, const T& firstValue, uint64_t mask, uint8_t repeatTime, uint16_t dstBlkStride,
+                    uint8_t dstRepStride, Site site = Site::Here()) {
   uint64_t bits[2];
   npu_model::isa::Lanes::SetPrefix(bits, static_cast<uint32_t>(mask));
   CreateVecIndex(dst, firstValue, bits, repeatTime, dstBlkStride, dstRepStride, site);

@@ -28,20 +28,20 @@ bool CheckOrder(ReduceOrder order, const char* name, Site site);
 }  // namespace detail
 
 // The two mask forms of one reduction; `mask` is a lane count or two words of lane bits.
-#define ASCENDC_MODEL_REDUCE(Name, Template, Call, ...)                                                               \
-  Template void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask,                       \
-                     const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride,               \
-                     const int32_t srcRepStride, Site site = Site::Here()) {                                         \
-    static_assert(detail::kFloating<T>, #Name " supports only half, float on Ascend 310P");                          \
-    Call(#Name, __VA_ARGS__ detail::TypeOf<T>(), dst.view(), src.view(),                                             \
-         detail::ReduceForm(mask, repeatTime, isSetMask), {dstRepStride, srcBlkStride, srcRepStride}, site);         \
-  }                                                                                                                  \
-  Template void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[],                    \
-                     const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride,               \
-                     const int32_t srcRepStride, Site site = Site::Here()) {                                         \
-    static_assert(detail::kFloating<T>, #Name " supports only half, float on Ascend 310P");                          \
-    Call(#Name, __VA_ARGS__ detail::TypeOf<T>(), dst.view(), src.view(),                                             \
-         detail::ReduceForm(mask, repeatTime, isSetMask), {dstRepStride, srcBlkStride, srcRepStride}, site);         \
+#define ASCENDC_MODEL_REDUCE(Name, Template, Call, ...)                                                      \
+  Template void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask,               \
+                     const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride,       \
+                     const int32_t srcRepStride, Site site = Site::Here()) {                                 \
+    static_assert(detail::kFloating<T>, #Name " supports only half, float on Ascend 310P");                  \
+    Call(#Name, __VA_ARGS__ detail::TypeOf<T>(), dst.view(), src.view(),                                     \
+         detail::ReduceForm(mask, repeatTime, isSetMask), {dstRepStride, srcBlkStride, srcRepStride}, site); \
+  }                                                                                                          \
+  Template void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint64_t mask[],            \
+                     const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride,       \
+                     const int32_t srcRepStride, Site site = Site::Here()) {                                 \
+    static_assert(detail::kFloating<T>, #Name " supports only half, float on Ascend 310P");                  \
+    Call(#Name, __VA_ARGS__ detail::TypeOf<T>(), dst.view(), src.view(),                                     \
+         detail::ReduceForm(mask, repeatTime, isSetMask), {dstRepStride, srcBlkStride, srcRepStride}, site); \
   }
 #define ASCENDC_MODEL_T template <typename T, bool isSetMask = true>
 #define ASCENDC_MODEL_COMMA ,
@@ -78,9 +78,9 @@ void WholeReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const 
                       srcBlkStride, srcRepStride, isSetMask, ReduceOrder::ORDER_VALUE_INDEX, site);
 }
 template <typename T, bool isSetMask = true>
-void WholeReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask,
-                    const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride,
-                    const int32_t srcRepStride, Site site = Site::Here()) {
+void WholeReduceSum(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask, const int32_t repeatTime,
+                    const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+                    Site site = Site::Here()) {
   detail::WholeReduce("WholeReduceSum", npu_model::isa::ReduceOp::kSum, dst, src, mask, repeatTime, dstRepStride,
                       srcBlkStride, srcRepStride, isSetMask, ReduceOrder::ORDER_VALUE_INDEX, site);
 }
@@ -93,10 +93,9 @@ void WholeReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const 
                       srcBlkStride, srcRepStride, isSetMask, order, site);
 }
 template <typename T, bool isSetMask = true>
-void WholeReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask,
-                    const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride,
-                    const int32_t srcRepStride, ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,
-                    Site site = Site::Here()) {
+void WholeReduceMax(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask, const int32_t repeatTime,
+                    const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+                    ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, Site site = Site::Here()) {
   detail::WholeReduce("WholeReduceMax", npu_model::isa::ReduceOp::kMax, dst, src, mask, repeatTime, dstRepStride,
                       srcBlkStride, srcRepStride, isSetMask, order, site);
 }
@@ -109,10 +108,9 @@ void WholeReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const 
                       srcBlkStride, srcRepStride, isSetMask, order, site);
 }
 template <typename T, bool isSetMask = true>
-void WholeReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask,
-                    const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride,
-                    const int32_t srcRepStride, ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,
-                    Site site = Site::Here()) {
+void WholeReduceMin(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t mask, const int32_t repeatTime,
+                    const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+                    ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, Site site = Site::Here()) {
   detail::WholeReduce("WholeReduceMin", npu_model::isa::ReduceOp::kMin, dst, src, mask, repeatTime, dstRepStride,
                       srcBlkStride, srcRepStride, isSetMask, order, site);
 }
@@ -127,10 +125,9 @@ void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, const in
                       srcBlkStride, srcRepStride, isSetMask, order, site);
 }
 template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>
-void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint64_t mask[],
-                  const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride,
-                  const int32_t srcRepStride, ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX,
-                  Site site = Site::Here()) {
+void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint64_t mask[], const int32_t repeatTime,
+                  const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+                  ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, Site site = Site::Here()) {
   static_assert(std::is_same_v<T, U>, "ReduceRepeat needs equal types on Ascend 310P");
   detail::WholeReduce("ReduceRepeat", detail::ToReduceOp(reduceType), dst, src, mask, repeatTime, dstRepStride,
                       srcBlkStride, srcRepStride, isSetMask, order, site);
@@ -154,9 +151,9 @@ void PairElemReduce(const LocalTensor<T>& dst, const LocalTensor<T>& src, M mask
 }  // namespace detail
 
 template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>
-void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<U>& src, const int32_t mask,
-                     const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride,
-                     const int32_t srcRepStride, Site site = Site::Here()) {
+void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<U>& src, const int32_t mask, const int32_t repeatTime,
+                     const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+                     Site site = Site::Here()) {
   static_assert(std::is_same_v<T, U>, "ReduceDataBlock needs equal types on Ascend 310P");
   detail::DataBlockReduce(reduceType, dst, src, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride, isSetMask,
                           site);
@@ -170,9 +167,9 @@ void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<U>& src, const
                           site);
 }
 template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>
-void ReducePairElem(const LocalTensor<T>& dst, const LocalTensor<U>& src, const int32_t mask,
-                    const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride,
-                    const int32_t srcRepStride, Site site = Site::Here()) {
+void ReducePairElem(const LocalTensor<T>& dst, const LocalTensor<U>& src, const int32_t mask, const int32_t repeatTime,
+                    const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+                    Site site = Site::Here()) {
   static_assert(std::is_same_v<T, U> && reduceType == ReduceType::SUM,
                 "ReducePairElem only sums, with equal types, on Ascend 310P");
   detail::PairElemReduce(dst, src, mask, repeatTime, dstRepStride, srcBlkStride, srcRepStride, isSetMask, site);

@@ -17,8 +17,8 @@ npu_model::issue::TransDataShape ToShape(const TransDataTo5HDParams& p) {
 template <class T, GatherMaskMode mode>
 npu_model::issue::GatherMaskForm ToForm(uint8_t pattern, bool count_mode, uint32_t mask, const GatherMaskParams& p) {
   static_assert(mode == GatherMaskMode::VERSION_V1, "GatherMask VERSION_V2 does not exist on Ascend 310P");
-  return {sizeof(T),         pattern, count_mode, mask, p.repeatTimes, p.src0BlockStride, p.src0RepeatStride,
-          p.src1RepeatStride};
+  return {sizeof(T),     pattern,           count_mode,         mask,
+          p.repeatTimes, p.src0BlockStride, p.src0RepeatStride, p.src1RepeatStride};
 }
 
 // Addresses of a list that lies in UB, read by the scalar unit's address loads.
@@ -74,8 +74,8 @@ void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTen
 }
 template <typename T>
 void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint32_t>& srcOffset,
-            const uint32_t srcBaseOffset, const uint64_t mask[], const uint8_t repeatTime,
-            const uint16_t dstRepStride, Site site = Site::Here()) {
+            const uint32_t srcBaseOffset, const uint64_t mask[], const uint8_t repeatTime, const uint16_t dstRepStride,
+            Site site = Site::Here()) {
   static_assert(sizeof(T) == 2 || sizeof(T) == 4, "Gather supports only 16- and 32-bit types on Ascend 310P");
   npu_model::issue::IssueGather(sizeof(T), dst.view(), src.view(), srcOffset.view(), srcBaseOffset,
                                 npu_model::issue::LaneForm::Bits(mask, repeatTime, true), dstRepStride, site);
@@ -91,18 +91,18 @@ void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTen
 // The kept elements, one behind the other; rsvdCnt is how many.
 template <typename T, typename U, GatherMaskMode mode = defaultGatherMaskMode>
 void GatherMask(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const LocalTensor<U>& src1Pattern,
-                const bool reduceMode, const uint32_t mask, const GatherMaskParams& gatherMaskParams,
-                uint64_t& rsvdCnt, Site site = Site::Here()) {
+                const bool reduceMode, const uint32_t mask, const GatherMaskParams& gatherMaskParams, uint64_t& rsvdCnt,
+                Site site = Site::Here()) {
   static_assert((sizeof(T) == 2 && std::is_same_v<U, uint16_t>) || (sizeof(T) == 4 && std::is_same_v<U, uint32_t>),
                 "GatherMask supports 16-bit types with a uint16_t and 32-bit types with a uint32_t pattern on Ascend "
                 "310P");
-  rsvdCnt = npu_model::issue::IssueGatherMask(
-      detail::ToForm<T, mode>(0, reduceMode, mask, gatherMaskParams), dst.view(), src0.view(), src1Pattern.view(), site);
+  rsvdCnt = npu_model::issue::IssueGatherMask(detail::ToForm<T, mode>(0, reduceMode, mask, gatherMaskParams),
+                                              dst.view(), src0.view(), src1Pattern.view(), site);
 }
 template <typename T, GatherMaskMode mode = defaultGatherMaskMode>
-void GatherMask(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const uint8_t src1Pattern,
-                const bool reduceMode, const uint32_t mask, const GatherMaskParams& gatherMaskParams,
-                uint64_t& rsvdCnt, Site site = Site::Here()) {
+void GatherMask(const LocalTensor<T>& dst, const LocalTensor<T>& src0, const uint8_t src1Pattern, const bool reduceMode,
+                const uint32_t mask, const GatherMaskParams& gatherMaskParams, uint64_t& rsvdCnt,
+                Site site = Site::Here()) {
   static_assert(sizeof(T) == 2 || sizeof(T) == 4, "GatherMask supports only 16- and 32-bit types on Ascend 310P");
   const uint8_t pattern = src1Pattern == 0 ? 255 : src1Pattern;  // 0 is no built-in pattern
   rsvdCnt = npu_model::issue::IssueGatherMask(detail::ToForm<T, mode>(pattern, reduceMode, mask, gatherMaskParams),

@@ -17,27 +17,27 @@ constexpr bool kReluTypes = SupportType<T, half, float, int32_t>();
 }  // namespace detail
 
 #define ASCENDC_MODEL_UNARY(Name, Op, Supported, Types)                                                             \
-  template <typename T, bool isSetMask = true>                                                                     \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask[], const uint8_t repeatTime,         \
-            const UnaryRepeatParams& repeatParams, Site site = Site::Here()) {                                     \
-    static_assert(Supported<T>, #Name " supports only " Types " on Ascend 310P");                                  \
-    npu_model::issue::IssueUnary(npu_model::isa::UnaryOp::Op, #Name, detail::TypeOf<T>(), dst.view(), src.view(),  \
-                                 npu_model::issue::LaneForm::Bits(mask, repeatTime, isSetMask),                    \
-                                 detail::ToStrides(repeatParams), site);                                           \
-  }                                                                                                                \
-  template <typename T, bool isSetMask = true>                                                                     \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, const uint8_t repeatTime,         \
-            const UnaryRepeatParams& repeatParams, Site site = Site::Here()) {                                     \
-    static_assert(Supported<T>, #Name " supports only " Types " on Ascend 310P");                                  \
-    npu_model::issue::IssueUnary(npu_model::isa::UnaryOp::Op, #Name, detail::TypeOf<T>(), dst.view(), src.view(),  \
-                                 npu_model::issue::LaneForm::Mask(mask, repeatTime, isSetMask),                    \
-                                 detail::ToStrides(repeatParams), site);                                           \
-  }                                                                                                                \
-  template <typename T>                                                                                            \
+  template <typename T, bool isSetMask = true>                                                                      \
+  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask[], const uint8_t repeatTime,        \
+            const UnaryRepeatParams& repeatParams, Site site = Site::Here()) {                                      \
+    static_assert(Supported<T>, #Name " supports only " Types " on Ascend 310P");                                   \
+    npu_model::issue::IssueUnary(npu_model::isa::UnaryOp::Op, #Name, detail::TypeOf<T>(), dst.view(), src.view(),   \
+                                 npu_model::issue::LaneForm::Bits(mask, repeatTime, isSetMask),                     \
+                                 detail::ToStrides(repeatParams), site);                                            \
+  }                                                                                                                 \
+  template <typename T, bool isSetMask = true>                                                                      \
+  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, const uint8_t repeatTime,          \
+            const UnaryRepeatParams& repeatParams, Site site = Site::Here()) {                                      \
+    static_assert(Supported<T>, #Name " supports only " Types " on Ascend 310P");                                   \
+    npu_model::issue::IssueUnary(npu_model::isa::UnaryOp::Op, #Name, detail::TypeOf<T>(), dst.view(), src.view(),   \
+                                 npu_model::issue::LaneForm::Mask(mask, repeatTime, isSetMask),                     \
+                                 detail::ToStrides(repeatParams), site);                                            \
+  }                                                                                                                 \
+  template <typename T>                                                                                             \
   void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t& count, Site site = Site::Here()) { \
-    static_assert(Supported<T>, #Name " supports only " Types " on Ascend 310P");                                  \
-    npu_model::issue::IssueUnary(npu_model::isa::UnaryOp::Op, #Name, detail::TypeOf<T>(), dst.view(), src.view(),  \
-                                 npu_model::issue::LaneForm::Count(count), {}, site);                              \
+    static_assert(Supported<T>, #Name " supports only " Types " on Ascend 310P");                                   \
+    npu_model::issue::IssueUnary(npu_model::isa::UnaryOp::Op, #Name, detail::TypeOf<T>(), dst.view(), src.view(),   \
+                                 npu_model::issue::LaneForm::Count(count), {}, site);                               \
   }
 
 ASCENDC_MODEL_UNARY(Exp, kExp, detail::kFloating, "half, float")
@@ -51,33 +51,30 @@ ASCENDC_MODEL_UNARY(Not, kNot, detail::kBits16, "int16_t, uint16_t")
 #undef ASCENDC_MODEL_UNARY
 
 #define ASCENDC_MODEL_SCALAR(Name, Op, Supported, Types)                                                             \
-  template <typename T, bool isSetMask = true>                                                                      \
+  template <typename T, bool isSetMask = true>                                                                       \
   void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, uint64_t mask[],             \
-            const uint8_t repeatTime, const UnaryRepeatParams& repeatParams, Site site = Site::Here()) {            \
-    static_assert(Supported<T>, #Name " supports only " Types " on Ascend 310P");                                   \
-    npu_model::issue::IssueScalar(npu_model::isa::ScalarOp::Op, #Name, detail::TypeOf<T>(), dst.view(), src.view(), \
-                                  detail::Bits(scalarValue),                                                        \
-                                  npu_model::issue::LaneForm::Bits(mask, repeatTime, isSetMask),                    \
-                                  detail::ToStrides(repeatParams), site);                                           \
-  }                                                                                                                 \
-  template <typename T, bool isSetMask = true>                                                                      \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, uint64_t mask,              \
-            const uint8_t repeatTime, const UnaryRepeatParams& repeatParams, Site site = Site::Here()) {            \
-    static_assert(Supported<T>, #Name " supports only " Types " on Ascend 310P");                                   \
-    npu_model::issue::IssueScalar(npu_model::isa::ScalarOp::Op, #Name, detail::TypeOf<T>(), dst.view(), src.view(), \
-                                  detail::Bits(scalarValue),                                                        \
-                                  npu_model::issue::LaneForm::Mask(mask, repeatTime, isSetMask),                    \
-                                  detail::ToStrides(repeatParams), site);                                           \
-  }                                                                                                                 \
-  template <typename T, bool isSetMask = true>                                                                      \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, const int32_t& count,       \
-            Site site = Site::Here()) {                                                                             \
-    static_assert(Supported<T>, #Name " supports only " Types " on Ascend 310P");                                   \
-    npu_model::issue::IssueScalar(npu_model::isa::ScalarOp::Op, #Name, detail::TypeOf<T>(), dst.view(), src.view(), \
-                                  detail::Bits(scalarValue),                                                        \
-                                  isSetMask ? npu_model::issue::LaneForm::Count(count)                              \
-                                            : npu_model::issue::LaneForm::Mask(1, 1, false),                        \
-                                  {}, site);                                                                        \
+            const uint8_t repeatTime, const UnaryRepeatParams& repeatParams, Site site = Site::Here()) {             \
+    static_assert(Supported<T>, #Name " supports only " Types " on Ascend 310P");                                    \
+    npu_model::issue::IssueScalar(                                                                                   \
+        npu_model::isa::ScalarOp::Op, #Name, detail::TypeOf<T>(), dst.view(), src.view(), detail::Bits(scalarValue), \
+        npu_model::issue::LaneForm::Bits(mask, repeatTime, isSetMask), detail::ToStrides(repeatParams), site);       \
+  }                                                                                                                  \
+  template <typename T, bool isSetMask = true>                                                                       \
+  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, uint64_t mask,               \
+            const uint8_t repeatTime, const UnaryRepeatParams& repeatParams, Site site = Site::Here()) {             \
+    static_assert(Supported<T>, #Name " supports only " Types " on Ascend 310P");                                    \
+    npu_model::issue::IssueScalar(                                                                                   \
+        npu_model::isa::ScalarOp::Op, #Name, detail::TypeOf<T>(), dst.view(), src.view(), detail::Bits(scalarValue), \
+        npu_model::issue::LaneForm::Mask(mask, repeatTime, isSetMask), detail::ToStrides(repeatParams), site);       \
+  }                                                                                                                  \
+  template <typename T, bool isSetMask = true>                                                                       \
+  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, const int32_t& count,        \
+            Site site = Site::Here()) {                                                                              \
+    static_assert(Supported<T>, #Name " supports only " Types " on Ascend 310P");                                    \
+    npu_model::issue::IssueScalar(                                                                                   \
+        npu_model::isa::ScalarOp::Op, #Name, detail::TypeOf<T>(), dst.view(), src.view(), detail::Bits(scalarValue), \
+        isSetMask ? npu_model::issue::LaneForm::Count(count) : npu_model::issue::LaneForm::Mask(1, 1, false), {},    \
+        site);                                                                                                       \
   }
 
 ASCENDC_MODEL_SCALAR(Adds, kAdds, detail::kBinaryArith, "half, float, int16_t, int32_t")
@@ -92,8 +89,7 @@ void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalarV
           const uint8_t repeatTime, const UnaryRepeatParams& repeatParams, Site site = Site::Here()) {
   static_assert(detail::kMlaPair<T, U>, "Axpy supports only half+half, float+float, float+half on Ascend 310P");
   npu_model::issue::IssueAxpy(detail::TypeOf<T>(), detail::TypeOf<U>(), dst.view(), src.view(),
-                              detail::Bits(scalarValue),
-                              npu_model::issue::LaneForm::Bits(mask, repeatTime, isSetMask),
+                              detail::Bits(scalarValue), npu_model::issue::LaneForm::Bits(mask, repeatTime, isSetMask),
                               detail::ToStrides(repeatParams), site);
 }
 template <typename T, typename U, bool isSetMask = true>
@@ -101,8 +97,7 @@ void Axpy(const LocalTensor<T>& dst, const LocalTensor<U>& src, const U& scalarV
           const uint8_t repeatTime, const UnaryRepeatParams& repeatParams, Site site = Site::Here()) {
   static_assert(detail::kMlaPair<T, U>, "Axpy supports only half+half, float+float, float+half on Ascend 310P");
   npu_model::issue::IssueAxpy(detail::TypeOf<T>(), detail::TypeOf<U>(), dst.view(), src.view(),
-                              detail::Bits(scalarValue),
-                              npu_model::issue::LaneForm::Mask(mask, repeatTime, isSetMask),
+                              detail::Bits(scalarValue), npu_model::issue::LaneForm::Mask(mask, repeatTime, isSetMask),
                               detail::ToStrides(repeatParams), site);
 }
 template <typename T, typename U>
@@ -145,10 +140,10 @@ void Duplicate(const LocalTensor<T>& dst, const T& scalarValue, const int32_t& c
 
 namespace detail {
 template <class D, class S>
-constexpr bool kCastPair =
-    (std::is_same_v<S, half> && SupportType<D, float, int32_t, int16_t, int8_t, uint8_t>()) ||
-    (std::is_same_v<D, half> && SupportType<S, float, int32_t, int16_t, int8_t, uint8_t>()) ||
-    (std::is_same_v<D, int32_t> && std::is_same_v<S, float>) || (std::is_same_v<D, float> && std::is_same_v<S, int32_t>);
+constexpr bool kCastPair = (std::is_same_v<S, half> && SupportType<D, float, int32_t, int16_t, int8_t, uint8_t>()) ||
+                           (std::is_same_v<D, half> && SupportType<S, float, int32_t, int16_t, int8_t, uint8_t>()) ||
+                           (std::is_same_v<D, int32_t> && std::is_same_v<S, float>) ||
+                           (std::is_same_v<D, float> && std::is_same_v<S, int32_t>);
 }  // namespace detail
 
 template <typename T, typename U, bool isSetMask = true>
@@ -172,11 +167,10 @@ void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode&
           Site site = Site::Here()) {
   static_assert(detail::kCastPair<T, U>, "this Cast does not exist on Ascend 310P");
   constexpr uint32_t kWide = sizeof(T) > sizeof(U) ? sizeof(T) : sizeof(U);
-  npu_model::issue::IssueCast(detail::TypeOf<T>(), detail::TypeOf<U>(), static_cast<npu_model::isa::Round>(roundMode),
-                              dst.view(), src.view(), npu_model::issue::LaneForm::Count(count),
-                              {1, 1, static_cast<uint32_t>(8 * sizeof(T) / kWide),
-                               static_cast<uint32_t>(8 * sizeof(U) / kWide)},
-                              site);
+  npu_model::issue::IssueCast(
+      detail::TypeOf<T>(), detail::TypeOf<U>(), static_cast<npu_model::isa::Round>(roundMode), dst.view(), src.view(),
+      npu_model::issue::LaneForm::Count(count),
+      {1, 1, static_cast<uint32_t>(8 * sizeof(T) / kWide), static_cast<uint32_t>(8 * sizeof(U) / kWide)}, site);
 }
 
 inline void SetDeqScale(half scale, Site site = Site::Here()) {

@@ -34,8 +34,8 @@ struct LoadData3DParamsV2 {
   LoadData3DParamsV2(const uint8_t pad[PAD_SIZE], const uint16_t l1_h, const uint16_t l1_w, const uint16_t channels,
                      const uint16_t k_extension, const uint16_t m_extension, const uint16_t k_start,
                      const uint16_t m_start, const uint8_t stride_w, const uint8_t stride_h, const uint8_t filter_w,
-                     const uint8_t filter_h, const uint8_t dilation_w, const uint8_t dilation_h,
-                     const bool transpose, const bool small_k, const T pad_value)
+                     const uint8_t filter_h, const uint8_t dilation_w, const uint8_t dilation_h, const bool transpose,
+                     const bool small_k, const T pad_value)
       : l1H(l1_h),
         l1W(l1_w),
         channelSize(channels),
@@ -57,9 +57,9 @@ struct LoadData3DParamsV2 {
   LoadData3DParamsV2(const uint8_t pad[PAD_SIZE], const uint16_t l1_h, const uint16_t l1_w, const uint16_t channels,
                      const uint16_t k_extension, const uint16_t m_extension, const uint16_t k_start,
                      const uint16_t m_start, const uint8_t stride_w, const uint8_t stride_h, const uint8_t filter_w,
-                     const uint8_t filter_h, const uint8_t dilation_w, const uint8_t dilation_h,
-                     const bool transpose, const bool small_k, const T pad_value, const bool filter_size_w,
-                     const bool filter_size_h, const bool f_matrix_ctrl)
+                     const uint8_t filter_h, const uint8_t dilation_w, const uint8_t dilation_h, const bool transpose,
+                     const bool small_k, const T pad_value, const bool filter_size_w, const bool filter_size_h,
+                     const bool f_matrix_ctrl)
       : LoadData3DParamsV2(pad, l1_h, l1_w, channels, k_extension, m_extension, k_start, m_start, stride_w, stride_h,
                            filter_w, filter_h, dilation_w, dilation_h, transpose, small_k, pad_value) {
     filterSizeW = filter_size_w;
@@ -124,8 +124,8 @@ constexpr IsResetLoad3dConfig IS_RESER_LOAD3D_DEFAULT_CONFIG = {true, true};
 
 struct MmadParams {
   MmadParams() {}
-  MmadParams(const uint16_t m_in, const uint16_t n_in, const uint16_t k_in, const bool is_bias,
-             const int32_t fm_offset, const bool en_ssparse, const bool en_winograd_a, const bool en_winograd_b)
+  MmadParams(const uint16_t m_in, const uint16_t n_in, const uint16_t k_in, const bool is_bias, const int32_t fm_offset,
+             const bool en_ssparse, const bool en_winograd_a, const bool en_winograd_b)
       : m(m_in),
         n(n_in),
         k(k_in),
@@ -136,12 +136,7 @@ struct MmadParams {
         enWinogradB(en_winograd_b) {}
   MmadParams(const uint16_t m_in, const uint16_t n_in, const uint16_t k_in, const uint8_t unit_flag,
              const bool cmatrix_source, const bool cmatrix_init)
-      : m(m_in),
-        n(n_in),
-        k(k_in),
-        unitFlag(unit_flag),
-        cmatrixSource(cmatrix_source),
-        cmatrixInitVal(cmatrix_init) {}
+      : m(m_in), n(n_in), k(k_in), unitFlag(unit_flag), cmatrixSource(cmatrix_source), cmatrixInitVal(cmatrix_init) {}
 
   uint16_t m = 0;
   uint16_t n = 0;

@@ -42,7 +42,8 @@ void CopyL0c(const npu_model::issue::View& dst, const npu_model::issue::View& sr
   npu_model::Core& core = npu_model::Core::Current();
   if (dst.mem != Mem::kL0c && src.mem != Mem::kL0c) {
     if (dst_type != src_type) {
-      core.Fault(npu_model::Rule::kUnsupported, "DataCopy", site, "a converting copy needs L0C on one side on this chip");
+      core.Fault(npu_model::Rule::kUnsupported, "DataCopy", site,
+                 "a converting copy needs L0C on one side on this chip");
       return;
     }
     npu_model::issue::IssueCopy(dst, src, ToShape(params), site);
@@ -91,7 +92,8 @@ std::vector<uint64_t> SliceOffsets(const SliceInfo* slices, const uint32_t* shap
     const uint32_t count = (slices[d].endIndex - slices[d].startIndex + step) / step;
     std::vector<uint64_t> grown;
     for (uint32_t i = 0; i < count; ++i) {
-      for (const uint64_t offset : offsets) grown.push_back(offset + (slices[d].startIndex + uint64_t{i} * step) * size);
+      for (const uint64_t offset : offsets)
+        grown.push_back(offset + (slices[d].startIndex + uint64_t{i} * step) * size);
     }
     offsets = std::move(grown);
   }

@@ -97,8 +97,7 @@ void ScalarSet(const npu_model::issue::View& view, uint64_t index, T value, cons
 template <class T>
 class ElementRef {
  public:
-  ElementRef(const npu_model::issue::View& view, uint64_t index, Site site)
-      : view_(view), index_(index), site_(site) {}
+  ElementRef(const npu_model::issue::View& view, uint64_t index, Site site) : view_(view), index_(index), site_(site) {}
   operator T() const { return ScalarGet<T>(view_, index_, "operator()", site_); }  // NOLINT: stands for a T&
   const ElementRef& operator=(const T& value) const {
     ScalarSet<T>(view_, index_, value, "operator()", site_);
@@ -191,12 +190,24 @@ class LocalTensor {
   void operator=(const detail::TensorExpression<T>& expression);
   void operator=(const detail::TensorComparison<float>& comparison);
   void operator=(const detail::TensorComparison<half>& comparison);
-  detail::TensorExpression<T> operator+(const LocalTensor& other) const { return {detail::TensorOp::kAdd, *this, other}; }
-  detail::TensorExpression<T> operator-(const LocalTensor& other) const { return {detail::TensorOp::kSub, *this, other}; }
-  detail::TensorExpression<T> operator*(const LocalTensor& other) const { return {detail::TensorOp::kMul, *this, other}; }
-  detail::TensorExpression<T> operator/(const LocalTensor& other) const { return {detail::TensorOp::kDiv, *this, other}; }
-  detail::TensorExpression<T> operator|(const LocalTensor& other) const { return {detail::TensorOp::kOr, *this, other}; }
-  detail::TensorExpression<T> operator&(const LocalTensor& other) const { return {detail::TensorOp::kAnd, *this, other}; }
+  detail::TensorExpression<T> operator+(const LocalTensor& other) const {
+    return {detail::TensorOp::kAdd, *this, other};
+  }
+  detail::TensorExpression<T> operator-(const LocalTensor& other) const {
+    return {detail::TensorOp::kSub, *this, other};
+  }
+  detail::TensorExpression<T> operator*(const LocalTensor& other) const {
+    return {detail::TensorOp::kMul, *this, other};
+  }
+  detail::TensorExpression<T> operator/(const LocalTensor& other) const {
+    return {detail::TensorOp::kDiv, *this, other};
+  }
+  detail::TensorExpression<T> operator|(const LocalTensor& other) const {
+    return {detail::TensorOp::kOr, *this, other};
+  }
+  detail::TensorExpression<T> operator&(const LocalTensor& other) const {
+    return {detail::TensorOp::kAnd, *this, other};
+  }
   detail::TensorComparison<T> operator<(const LocalTensor& other) const { return {CMPMODE::LT, *this, other}; }
   detail::TensorComparison<T> operator>(const LocalTensor& other) const { return {CMPMODE::GT, *this, other}; }
   detail::TensorComparison<T> operator==(const LocalTensor& other) const { return {CMPMODE::EQ, *this, other}; }
@@ -277,9 +288,7 @@ class GlobalTensor {
     cacheMode_ = mode;
   }
 
-  npu_model::issue::View view() const {
-    return {npu_model::Mem::kGm, reinterpret_cast<uint64_t>(address_), origin_};
-  }
+  npu_model::issue::View view() const { return {npu_model::Mem::kGm, reinterpret_cast<uint64_t>(address_), origin_}; }
 
   uint64_t bufferSize_ = 0;
   ShapeInfo shapeInfo_;

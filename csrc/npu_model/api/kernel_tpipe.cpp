@@ -49,8 +49,8 @@ TBufType* TPipe::Reserve(TPosition position, uint32_t num, uint32_t len, HardEve
     buffer.freeBufEvt = free_event;
     buffer.address = next_[static_cast<int>(mem)];
     buffer.dataLen = bytes;
-    buffer.buffer = core.RegisterBuffer(mem, buffer.address, bytes, detail::PositionName(position),
-                                        static_cast<int>(i), site);
+    buffer.buffer =
+        core.RegisterBuffer(mem, buffer.address, bytes, detail::PositionName(position), static_cast<int>(i), site);
     if (queue) core.BufferIsQueue(buffer.buffer);
     next_[static_cast<int>(mem)] += bytes;
   }

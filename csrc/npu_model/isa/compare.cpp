@@ -32,7 +32,8 @@ template <DType type>
 void PackBits(CompareOp op, const float* a, const float* b, uint8_t* bits) {
   for (uint32_t lane = 0; lane < kWidthOf<type>; lane += 8) {
     uint8_t byte = 0;
-    for (uint32_t i = 0; i < 8; ++i) byte = static_cast<uint8_t>(byte | (Holds(op, a[lane + i], b[lane + i]) ? 1u << i : 0u));
+    for (uint32_t i = 0; i < 8; ++i)
+      byte = static_cast<uint8_t>(byte | (Holds(op, a[lane + i], b[lane + i]) ? 1u << i : 0u));
     bits[lane / 8] = byte;
   }
 }
@@ -57,7 +58,8 @@ void CompareOf(CompareOp op, uint32_t repeats, uint8_t* dst, Operand src0, Opera
 }
 
 template <class T>
-void SelectOf(SelectMode mode, const Lanes& lanes, Operand dst, const uint8_t* bits, Operand src0, Operand src1, T scalar) {
+void SelectOf(SelectMode mode, const Lanes& lanes, Operand dst, const uint8_t* bits, Operand src0, Operand src1,
+              T scalar) {
   constexpr uint32_t kWidth = kRepeatBytes / sizeof(T);
   for (uint32_t r = 0; r < lanes.repeats; ++r) {
     const uint64_t* mask = lanes.MaskOf(r);
@@ -87,8 +89,7 @@ void Compare(CompareOp op, DType type, uint32_t repeats, uint8_t* dst, const Ope
   CompareOf<DType::kFloat>(op, repeats, dst, src0, src1, nullptr);
 }
 
-void CompareScalar(CompareOp op, DType type, uint32_t repeats, uint8_t* dst, const Operand& src,
-                   uint32_t scalar_bits) {
+void CompareScalar(CompareOp op, DType type, uint32_t repeats, uint8_t* dst, const Operand& src, uint32_t scalar_bits) {
   const float scalar =
       type == DType::kHalf ? HalfToFloat(static_cast<uint16_t>(scalar_bits)) : BitsToFloat(scalar_bits);
   if (type == DType::kHalf) return CompareOf<DType::kHalf>(op, repeats, dst, src, src, &scalar);

@@ -110,8 +110,8 @@ void Cast(DType dst_type, DType src_type, Round mode, const Lanes& lanes, const 
   if (src_type == DType::kHalf) {
     switch (dst_type) {
       case DType::kFloat:
-        return Run<float, uint16_t>(
-            lanes, dst, src, [](const uint16_t* in, float* out, uint32_t n) { HalfToFloat(in, out, n); });
+        return Run<float, uint16_t>(lanes, dst, src,
+                                    [](const uint16_t* in, float* out, uint32_t n) { HalfToFloat(in, out, n); });
       case DType::kInt32:
         return HalfToInteger<int32_t>(lanes, dst, src, mode);
       case DType::kInt16:

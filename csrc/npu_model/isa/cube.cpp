@@ -47,9 +47,8 @@ void UnpackA(const MmadShape& shape, const std::vector<uint32_t>& order, const u
     float* natural = out + size_t{m} * shape.k;
     for (uint32_t k1 = 0; k1 < k_fractals; ++k1) {
       const uint32_t columns = std::min<uint32_t>(kSide, shape.k - k1 * kSide);
-      const size_t elem = shape.m == 1
-                              ? size_t{k1} * kSide
-                              : (size_t{m / kSide} * k_fractals + k1) * kFractalElems + (m % kSide) * kSide;
+      const size_t elem = shape.m == 1 ? size_t{k1} * kSide
+                                       : (size_t{m / kSide} * k_fractals + k1) * kFractalElems + (m % kSide) * kSide;
       uint16_t raw[kSide] = {};
       std::memcpy(raw, a + elem * 2, columns * 2);
       HalfToFloat(raw, row, kSide);
@@ -85,7 +84,8 @@ void UnpackB(const MmadShape& shape, const std::vector<uint32_t>& order, const u
     HalfToFloat(transposed, natural + size_t{k1} * kFractalElems, kFractalElems);
   }
   if (!shape.permute) return;
-  for (uint32_t i = 0; i < shape.k; ++i) std::copy_n(natural + size_t{order[i]} * kSide, kSide, out + size_t{i} * kSide);
+  for (uint32_t i = 0; i < shape.k; ++i)
+    std::copy_n(natural + size_t{order[i]} * kSide, kSide, out + size_t{i} * kSide);
 }
 
 template <uint32_t kRows>
@@ -174,7 +174,8 @@ void MmadInt8(const MmadShape& shape, uint8_t* c, const uint8_t* a, const uint8_
   };
   for (uint32_t m = 0; m < shape.m; ++m) {
     for (uint32_t n = 0; n < shape.n; ++n) {
-      uint8_t* at = c + ((size_t{n / kSide} * m_fractals + m / kSide) * kFractalElems + (m % kSide) * kSide + n % kSide) * 4;
+      uint8_t* at =
+          c + ((size_t{n / kSide} * m_fractals + m / kSide) * kFractalElems + (m % kSide) * kSide + n % kSide) * 4;
       uint32_t sum = 0;  // wraps like the accumulator
       if (!shape.init) std::memcpy(&sum, at, 4);
       for (uint32_t k = 0; k < shape.k; ++k) {
@@ -241,10 +242,10 @@ void LoadImg2Col(const Img2Col& s, uint8_t* dst, const uint8_t* src) {
         const int x = static_cast<int>(position) % out_w * s.stride_w - s.pad_left +
                       static_cast<int>(tap % s.filter_w) * s.dilation_w;
         const bool inside = y >= 0 && x >= 0 && y < s.height && x < s.width;
-        const uint8_t* from =
-            inside ? src + ((size_t{column / taps} * s.height + static_cast<uint32_t>(y)) * s.width +
-                            static_cast<uint32_t>(x)) * kBlockBytes
-                   : padding;
+        const uint8_t* from = inside ? src + ((size_t{column / taps} * s.height + static_cast<uint32_t>(y)) * s.width +
+                                              static_cast<uint32_t>(x)) *
+                                                 kBlockBytes
+                                     : padding;
         std::memcpy(fractal + row * kBlockBytes, from, kBlockBytes);
       }
       const size_t index = s.transpose ? size_t{k1} * m_fractals + m1 : size_t{m1} * k_fractals + k1;

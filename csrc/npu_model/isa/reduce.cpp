@@ -27,8 +27,8 @@ bool TreeSum(const float* values, const uint64_t* mask, uint32_t first, uint32_t
     for (uint32_t i = 0; i < width; ++i) {
       const bool left = valid[2 * i];
       const bool right = valid[2 * i + 1];
-      level[i] = left && right ? RoundSum<type>(level[2 * i] + level[2 * i + 1], overflow)
-                               : level[left ? 2 * i : 2 * i + 1];
+      level[i] =
+          left && right ? RoundSum<type>(level[2 * i] + level[2 * i + 1], overflow) : level[left ? 2 * i : 2 * i + 1];
       valid[i] = left || right;
     }
   }

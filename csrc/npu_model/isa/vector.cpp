@@ -232,29 +232,47 @@ void ScalarOf(ScalarOp op, const Lanes& lanes, const Operand& dst, const Operand
 void Binary(BinaryOp op, DType type, const Lanes& lanes, const Operand& dst, const Operand& src0, const Operand& src1,
             Overflow overflow) {
   using Fn = void (*)(const Lanes&, Operand, Operand, Operand, Overflow);
-  static constexpr Fn kFloat[] = {
-      RunBinary<DType::kFloat, AddFn>, RunBinary<DType::kFloat, SubFn>,     RunBinary<DType::kFloat, MulFn>,
-      RunBinary<DType::kFloat, DivFn>, RunBinary<DType::kFloat, MaxFn>,     RunBinary<DType::kFloat, MinFn>,
-      nullptr, nullptr,                RunBinary<DType::kFloat, AddReluFn>, RunBinary<DType::kFloat, SubReluFn>};
-  static constexpr Fn kHalf[] = {
-      RunBinary<DType::kHalf, AddFn>, RunBinary<DType::kHalf, SubFn>,     RunBinary<DType::kHalf, MulFn>,
-      RunBinary<DType::kHalf, DivFn>, RunBinary<DType::kHalf, MaxFn>,     RunBinary<DType::kHalf, MinFn>,
-      nullptr, nullptr,               RunBinary<DType::kHalf, AddReluFn>, RunBinary<DType::kHalf, SubReluFn>};
+  static constexpr Fn kFloat[] = {RunBinary<DType::kFloat, AddFn>,
+                                  RunBinary<DType::kFloat, SubFn>,
+                                  RunBinary<DType::kFloat, MulFn>,
+                                  RunBinary<DType::kFloat, DivFn>,
+                                  RunBinary<DType::kFloat, MaxFn>,
+                                  RunBinary<DType::kFloat, MinFn>,
+                                  nullptr,
+                                  nullptr,
+                                  RunBinary<DType::kFloat, AddReluFn>,
+                                  RunBinary<DType::kFloat, SubReluFn>};
+  static constexpr Fn kHalf[] = {RunBinary<DType::kHalf, AddFn>,
+                                 RunBinary<DType::kHalf, SubFn>,
+                                 RunBinary<DType::kHalf, MulFn>,
+                                 RunBinary<DType::kHalf, DivFn>,
+                                 RunBinary<DType::kHalf, MaxFn>,
+                                 RunBinary<DType::kHalf, MinFn>,
+                                 nullptr,
+                                 nullptr,
+                                 RunBinary<DType::kHalf, AddReluFn>,
+                                 RunBinary<DType::kHalf, SubReluFn>};
   struct AndFn {
     static uint16_t Of(uint16_t a, uint16_t b) { return a & b; }
   };
   struct OrFn {
     static uint16_t Of(uint16_t a, uint16_t b) { return a | b; }
   };
-  static constexpr Fn kInt16[] = {RunBinary<DType::kInt16, AddFn>, RunBinary<DType::kInt16, SubFn>,
-                                  RunBinary<DType::kInt16, MulFn>, nullptr,
-                                  RunBinary<DType::kInt16, MaxFn>, RunBinary<DType::kInt16, MinFn>,
-                                  RunBinary<DType::kInt16, AndFn>, RunBinary<DType::kInt16, OrFn>,
+  static constexpr Fn kInt16[] = {RunBinary<DType::kInt16, AddFn>,     RunBinary<DType::kInt16, SubFn>,
+                                  RunBinary<DType::kInt16, MulFn>,     nullptr,
+                                  RunBinary<DType::kInt16, MaxFn>,     RunBinary<DType::kInt16, MinFn>,
+                                  RunBinary<DType::kInt16, AndFn>,     RunBinary<DType::kInt16, OrFn>,
                                   RunBinary<DType::kInt16, AddReluFn>, RunBinary<DType::kInt16, SubReluFn>};
-  static constexpr Fn kInt32[] = {RunBinary<DType::kInt32, AddFn>, RunBinary<DType::kInt32, SubFn>,
-                                  RunBinary<DType::kInt32, MulFn>, nullptr,
-                                  RunBinary<DType::kInt32, MaxFn>, RunBinary<DType::kInt32, MinFn>,
-                                  nullptr, nullptr, nullptr,       nullptr};
+  static constexpr Fn kInt32[] = {RunBinary<DType::kInt32, AddFn>,
+                                  RunBinary<DType::kInt32, SubFn>,
+                                  RunBinary<DType::kInt32, MulFn>,
+                                  nullptr,
+                                  RunBinary<DType::kInt32, MaxFn>,
+                                  RunBinary<DType::kInt32, MinFn>,
+                                  nullptr,
+                                  nullptr,
+                                  nullptr,
+                                  nullptr};
   const auto index = static_cast<size_t>(op);
   switch (type) {
     case DType::kFloat:

@@ -11,20 +11,40 @@ from chunk_gdr import model
 
 KERNELS = Path(__file__).parent / "kernels"
 COUNT, MASK, BITS = 0, 1, 2
-TYPES = {"half": np.float16, "float": np.float32, "int16": np.int16, "int32": np.int32, "uint16": np.uint16, "uint32": np.uint32}
+TYPES = {
+    "half": np.float16,
+    "float": np.float32,
+    "int16": np.int16,
+    "int32": np.int32,
+    "uint16": np.uint16,
+    "uint32": np.uint32,
+}
 IMAGE_BYTES = 96 * 1024
 OFFSETS = (0, 24 * 1024, 48 * 1024, 72 * 1024)  # of dst, src0, src1 and a fourth operand
 
 
 def pack_call(
-    op=0, type="float", form=COUNT, repeat=0, count=0, set_mask=True, mask=(0, 0), offsets=OFFSETS, strides=(1, 1, 1, 8, 8, 8),
-    scalar=0, mode=0, image_bytes=IMAGE_BYTES, extra=(),
+    op=0, type="float", form=COUNT, repeat=0, count=0, set_mask=True, mask=(0, 0), offsets=OFFSETS,
+    strides=(1, 1, 1, 8, 8, 8), scalar=0, mode=0, image_bytes=IMAGE_BYTES, extra=(),
 ):  # fmt: skip
     """The `Call` struct of kernels/image.h."""
     code = list(TYPES).index(type) if isinstance(type, str) else type
     extra = tuple(extra) + (0,) * (5 - len(extra))
     return struct.pack(
-        "<4IiI2Q4I6III I5I", op, code, form, repeat, count, set_mask, *mask, *offsets, *strides, scalar, mode, image_bytes, *extra
+        "<4IiI2Q4I6III I5I",
+        op,
+        code,
+        form,
+        repeat,
+        count,
+        set_mask,
+        *mask,
+        *offsets,
+        *strides,
+        scalar,
+        mode,
+        image_bytes,
+        *extra,
     )
 
 
@@ -41,7 +61,9 @@ def element_index(dtype, width, block_stride, repeat_stride, repeats):
     """[repeats, width] element numbers from the operand's base; strides in 32-byte blocks."""
     per_block = 32 // np.dtype(dtype).itemsize
     lane = np.arange(width)
-    return (np.arange(repeats)[:, None] * repeat_stride + lane // per_block * block_stride) * per_block + lane % per_block
+    return (
+        np.arange(repeats)[:, None] * repeat_stride + lane // per_block * block_stride
+    ) * per_block + lane % per_block
 
 
 def lanes_of(form, width, count=0, mask=(0, 0), repeat=0):
@@ -88,7 +110,9 @@ def float_image(rng, dtype, scale=4.0, image_bytes=IMAGE_BYTES):
 
 def integer_image(rng, dtype, image_bytes=IMAGE_BYTES):
     info = np.iinfo(dtype)
-    return rng.integers(info.min, info.max, image_bytes // np.dtype(dtype).itemsize, dtype, endpoint=True).view(np.uint8)
+    return rng.integers(info.min, info.max, image_bytes // np.dtype(dtype).itemsize, dtype, endpoint=True).view(
+        np.uint8
+    )
 
 
 def scalar_bits(value, dtype):

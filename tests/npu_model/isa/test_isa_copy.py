@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DataCopy on every path the chip has; gaps keep their bytes; Nd2Nz and Nz2Nd as the library builds them; atomics; scalars."""
+"""DataCopy on every path, gaps keeping their bytes; Nd2Nz and Nz2Nd as the library builds them; atomics; scalars."""
 
 import struct
 
@@ -11,7 +11,9 @@ PATHS = ["GM->UB", "UB->GM", "UB->L1", "L1->UB", "GM->L1", "UB->UB"]
 
 
 def pack(op=0, count=0, length=0, src_gap=0, dst_gap=0, src_bytes=0, dst_bytes=0, extra=()):
-    return struct.pack("<16I", op, count, length, src_gap, dst_gap, src_bytes, dst_bytes, *extra, *(0,) * (9 - len(extra)))
+    return struct.pack(
+        "<16I", op, count, length, src_gap, dst_gap, src_bytes, dst_bytes, *extra, *(0,) * (9 - len(extra))
+    )
 
 
 def run(lib, entry, args, tiling):
@@ -28,7 +30,10 @@ def copy_blocks(source, target, count, length, src_gap, dst_gap):
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize(("count", "length", "src_gap", "dst_gap"), [(1, 40, 0, 0), (7, 3, 2, 5), (16, 1, 0, 1), (5, 2, 9, 0), (255, 1, 1, 2)])
+@pytest.mark.parametrize(
+    ("count", "length", "src_gap", "dst_gap"),
+    [(1, 40, 0, 0), (7, 3, 2, 5), (16, 1, 0, 1), (5, 2, 9, 0), (255, 1, 1, 2)],
+)
 def test_strided(isa, isa_lib, path, count, length, src_gap, dst_gap):
     rng = np.random.default_rng(1)
     src_bytes, dst_bytes = (count * (length + gap) * 32 for gap in (src_gap, dst_gap))
@@ -36,7 +41,12 @@ def test_strided(isa, isa_lib, path, count, length, src_gap, dst_gap):
     target = rng.integers(0, 256, dst_bytes, np.uint8)
     expected = target.copy()
     copy_blocks(source, expected, count, length, src_gap, dst_gap)
-    run(isa_lib("copy"), "strided", {"in": source, "out": target}, pack(PATHS.index(path), count, length, src_gap, dst_gap, src_bytes, dst_bytes))
+    run(
+        isa_lib("copy"),
+        "strided",
+        {"in": source, "out": target},
+        pack(PATHS.index(path), count, length, src_gap, dst_gap, src_bytes, dst_bytes),
+    )
     isa.same_bits(target, expected)
 
 
@@ -55,7 +65,12 @@ def test_atomic_add(isa, isa_lib, type_):
             at = i * (length + dst_gap) * elems
             expected[at : at + length * elems] += source[i * length * elems : (i + 1) * length * elems]
     expected[body:] = source  # after SetAtomicNone
-    run(isa_lib("copy"), "atomic", {"in": source, "out": out}, pack(0, count, length, 0, dst_gap, source.nbytes, body * dtype().itemsize, (type_,)))
+    run(
+        isa_lib("copy"),
+        "atomic",
+        {"in": source, "out": out},
+        pack(0, count, length, 0, dst_gap, source.nbytes, body * dtype().itemsize, (type_,)),
+    )
     np.testing.assert_array_equal(out, expected)
 
 
@@ -89,7 +104,12 @@ def test_nd2nz(isa, isa_lib, shape, size):
             for strip in range(strips):
                 at = i * dst_matrix + (strip * c0_stride + row) * c0
                 expected[at : at + c0] = line[strip * c0 : (strip + 1) * c0]
-    run(isa_lib("copy"), "nd2nz", {"in": source, "out": out}, pack(size, src_bytes=source.nbytes, dst_bytes=out.nbytes, extra=(*shape[:6], dst_matrix)))
+    run(
+        isa_lib("copy"),
+        "nd2nz",
+        {"in": source, "out": out},
+        pack(size, src_bytes=source.nbytes, dst_bytes=out.nbytes, extra=(*shape[:6], dst_matrix)),
+    )
     np.testing.assert_array_equal(out, expected)
 
 
@@ -97,7 +117,12 @@ def test_nd2nz_components(isa, isa_lib):
     """A 128 x 128 half tile costs 16 loads, 32 Adds, 32 copies into L1, each tile waiting for the one before it."""
     source = np.zeros(128 * 128 + 16, np.float16)
     out = np.zeros(128 * 128, np.float16)
-    report = run(isa_lib("copy"), "nd2nz", {"in": source, "out": out}, pack(2, dst_bytes=out.nbytes, extra=(1, 128, 128, 0, 128, 128, 0)))
+    report = run(
+        isa_lib("copy"),
+        "nd2nz",
+        {"in": source, "out": out},
+        pack(2, dst_bytes=out.nbytes, extra=(1, 128, 128, 0, 128, 128, 0)),
+    )
     queues = report.to_dict()["blocks"][0]["queues"]
     counts = {name: queue["instructions"] for name, queue in queues.items()}
     assert counts["V"] == 32 and counts["MTE2"] == 16 + 1 and counts["MTE3"] == 32 + 1
@@ -117,18 +142,30 @@ def test_nz2nd(isa, isa_lib):
                 value = source[i * src_matrix * 256 + (strip * src_n + row) * 16 :][:16]
                 at = i * dst_matrix + row * dst_d + strip * 16
                 expected[at : at + 16] = value
-    run(isa_lib("copy"), "nz2nd", {"in": source, "out": out}, pack(src_bytes=source.nbytes, extra=(nd, n, d, src_matrix, src_n, dst_d, dst_matrix)))
+    run(
+        isa_lib("copy"),
+        "nz2nd",
+        {"in": source, "out": out},
+        pack(src_bytes=source.nbytes, extra=(nd, n, d, src_matrix, src_n, dst_d, dst_matrix)),
+    )
     np.testing.assert_array_equal(out, expected)
 
 
 def test_slices(isa, isa_lib):
     columns, first_row, last_row, first_column, blocks, row_stride, dst_columns = 100, 1, 7, 20, 3, 1, 40
     source = np.arange(9 * columns, dtype=np.float32)
-    rows = source.reshape(9, columns)[first_row : last_row + 1 : 1 + row_stride, first_column : first_column + blocks * 8]
+    rows = source.reshape(9, columns)[
+        first_row : last_row + 1 : 1 + row_stride, first_column : first_column + blocks * 8
+    ]
     out = np.full(rows.shape[0] * dst_columns, -1, np.float32)
     expected = out.copy().reshape(-1, dst_columns)
     expected[:, 8 : 8 + blocks * 8] = rows
-    run(isa_lib("copy"), "slices", {"in": source, "out": out}, pack(extra=(columns, first_row, last_row, first_column, blocks, row_stride, dst_columns)))
+    run(
+        isa_lib("copy"),
+        "slices",
+        {"in": source, "out": out},
+        pack(extra=(columns, first_row, last_row, first_column, blocks, row_stride, dst_columns)),
+    )
     np.testing.assert_array_equal(out.reshape(-1, dst_columns), expected)
 
 

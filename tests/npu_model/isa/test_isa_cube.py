@@ -73,7 +73,10 @@ def operands(types, m, n, k, seed=0):
     a_type, b_type, _ = TYPES[types]
     if np.dtype(a_type).kind == "f":
         return rng.standard_normal((m, k)).astype(a_type), rng.standard_normal((k, n)).astype(b_type)
-    return tuple(rng.integers(np.iinfo(t).min, np.iinfo(t).max, s, t, endpoint=True) for t, s in ((a_type, (m, k)), (b_type, (k, n))))
+    return tuple(
+        rng.integers(np.iinfo(t).min, np.iinfo(t).max, s, t, endpoint=True)
+        for t, s in ((a_type, (m, k)), (b_type, (k, n)))
+    )
 
 
 def product(isa_lib, isa, types, m, n, k, a_form=0, b_form=0, c_in=None, from_gm=0, seed=0, **options):
@@ -173,7 +176,10 @@ def test_one_row_reads_a_plain_vector(isa, isa_lib, k):
     c = np.zeros(16 * 32, np.float32)
     words = (1, 32, k, 4, 1, 0, 0, 0)
     report = model.run(
-        isa_lib("cube"), "product", {"a": flat, "b": nz(np.ascontiguousarray(b.T), np.nan), "c": c}, tiling=struct.pack("<8I", *words)
+        isa_lib("cube"),
+        "product",
+        {"a": flat, "b": nz(np.ascontiguousarray(b.T), np.nan), "c": c},
+        tiling=struct.pack("<8I", *words),
     )
     # The copy out of L0C takes whole fractals, of which GEMV wrote one row: the model says so.
     assert {item["rule"] for item in report.hazards} <= {"Read2"}
@@ -197,7 +203,13 @@ def test_infinities_and_nan_stay_in_their_rows(isa, isa_lib):
 @pytest.mark.parametrize("relu", [0, 1])
 def test_l0c_to_ub(isa, isa_lib, types, count, length, l0c_gap, ub_gap, relu):
     """MATRIX mode: fractals verbatim or converted; the gap is counted in fractals on L0C, in 32-byte blocks on UB."""
-    in_type, out_type = [(np.float32, np.float32), (np.float16, np.float16), (np.float32, np.float16), None, (np.float16, np.float32)][types]
+    in_type, out_type = [
+        (np.float32, np.float32),
+        (np.float16, np.float16),
+        (np.float32, np.float16),
+        None,
+        (np.float16, np.float32),
+    ][types]
     source = np.random.default_rng(3).standard_normal(6 * 256).astype(in_type)
     source[:4] = [70000.0, -70000.0, 1e-7, -0.0] if in_type == np.float32 else [65504.0, -65504.0, 6e-8, -0.0]
     block = length * 256
@@ -209,7 +221,12 @@ def test_l0c_to_ub(isa, isa_lib, types, count, length, l0c_gap, ub_gap, relu):
         with np.errstate(over="ignore"):
             value = isa.saturate(part.astype(np.float16)) if out_type == np.float16 else part.astype(out_type)
         expected[i * pitch : i * pitch + block] = np.where(value < 0, 0, value) if relu else value
-    run(isa_lib("cube"), "l0c_copy", {"in": source, "out": out}, (count, length, l0c_gap, ub_gap, types, relu, 0, source.nbytes, out.nbytes))
+    run(
+        isa_lib("cube"),
+        "l0c_copy",
+        {"in": source, "out": out},
+        (count, length, l0c_gap, ub_gap, types, relu, 0, source.nbytes, out.nbytes),
+    )
     np.testing.assert_array_equal(out, expected)
 
 
@@ -217,7 +234,12 @@ def test_l0c_int32_to_half(isa, isa_lib):
     source = np.random.default_rng(4).integers(-(2**20), 2**20, 2 * 256, np.int32)
     out = np.zeros(2 * 256, np.float16)
     scale = np.float16(0.03125)
-    run(isa_lib("cube"), "l0c_copy", {"in": source, "out": out}, (1, 2, 0, 0, 3, 0, int(scale.view(np.uint16)), source.nbytes, out.nbytes))
+    run(
+        isa_lib("cube"),
+        "l0c_copy",
+        {"in": source, "out": out},
+        (1, 2, 0, 0, 3, 0, int(scale.view(np.uint16)), source.nbytes, out.nbytes),
+    )
     np.testing.assert_array_equal(out, (source.astype(np.float32) * np.float32(scale)).astype(np.float16))
 
 
@@ -257,7 +279,11 @@ def test_convolution_window(isa, isa_lib, window, pro):
         for kh in range(filter_h):
             for kw in range(filter_w):
                 part = framed[c1 * 16 : c1 * 16 + 16, kh * dilation_h :, kw * dilation_w :]
-                columns.append(part[:, : (out_h - 1) * stride_h + 1 : stride_h, : (out_w - 1) * stride_w + 1 : stride_w].reshape(16, -1).T)
+                columns.append(
+                    part[:, : (out_h - 1) * stride_h + 1 : stride_h, : (out_w - 1) * stride_w + 1 : stride_w]
+                    .reshape(16, -1)
+                    .T
+                )
     matrix = np.concatenate(columns, axis=1)
     m_start, k_start = 5, 16 if matrix.shape[1] > 32 else 0
     m_extent = min((matrix.shape[0] - m_start) // 16 * 16, 32)
@@ -266,7 +292,23 @@ def test_convolution_window(isa, isa_lib, window, pro):
     c1hwc0 = np.ascontiguousarray(image.reshape(channels // 16, 16, height, width).transpose(0, 2, 3, 1)).reshape(-1)
     out = np.zeros(m_extent * k_extent, np.float32)
     args = {"map": c1hwc0, "identity": zn(np.eye(k_extent, dtype=np.float16)), "out": out}
-    words = (height, width, channels, filter_w, filter_h, stride_w, stride_h, dilation_w, dilation_h, *pad, m_start, k_start, m_extent, k_extent, pro)
+    words = (
+        height,
+        width,
+        channels,
+        filter_w,
+        filter_h,
+        stride_w,
+        stride_h,
+        dilation_w,
+        dilation_h,
+        *pad,
+        m_start,
+        k_start,
+        m_extent,
+        k_extent,
+        pro,
+    )
     run(isa_lib("cube"), "window", args, words)
     want = matrix[m_start : m_start + m_extent, k_start : k_start + k_extent].astype(np.float32)
     np.testing.assert_array_equal(un_nz(out, m1 * 16, k1 * 16), want)

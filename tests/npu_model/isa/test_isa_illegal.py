@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the chip does not accept is rejected by name: by a report where values decide, by the compiler where types do."""
+"""What the chip does not accept is rejected by name: by a report if values decide, by the compiler if types do."""
 
 import struct
 
@@ -57,9 +57,15 @@ REPORTS = [
 @pytest.mark.parametrize("number", range(len(REPORTS)), ids=lambda i: f"{i}-{REPORTS[i][1]}")
 def test_rejected(isa_lib, number):
     rule, call, text = REPORTS[number]
-    report = model.run(isa_lib("illegal"), "illegal", {"in": np.zeros(4096, np.float32)}, tiling=struct.pack("<I", number))
+    report = model.run(
+        isa_lib("illegal"), "illegal", {"in": np.zeros(4096, np.float32)}, tiling=struct.pack("<I", number)
+    )
     assert report.errors >= 1
-    found = [item for item in report.hazards if item["rule"] == rule and item["access"]["op"] == call and text in item["report"]]
+    found = [
+        item
+        for item in report.hazards
+        if item["rule"] == rule and item["access"]["op"] == call and text in item["report"]
+    ]
     assert found, report.text
     assert "illegal.cpp" in found[0]["report"]
 
@@ -118,13 +124,19 @@ SNIPPETS = [
     ("Fill(f, InitConstValueParams<float>(1, 0.0f));", "Fill supports only half, int16_t, uint16_t"),
     ("LoadData(f, f, LoadData2DParams());", "LoadData supports only 8- and 16-bit types"),
     ("DataCopy(f, h, DataCopyParams());", "DataCopy between element types needs DataCopyEnhancedParams"),
-    ("DataCopy(i16, h, DataCopyParams(), DataCopyEnhancedParams());", "this conversion between L0C and UB does not exist"),
+    (
+        "DataCopy(i16, h, DataCopyParams(), DataCopyEnhancedParams());",
+        "this conversion between L0C and UB does not exist",
+    ),
     ("DataCopy(h, h, Nd2NzParams());", "UB -> L1 with Nd2NzParams does not exist"),
     ("KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_MIX_AIC_1_2);", "this kernel type does not exist on Ascend 310P"),
     ("GetSystemCycle();", "GetSystemCycle does not exist on Ascend 310P"),
     ("CrossCoreSetFlag<0, PIPE_MTE3>(0);", "CrossCoreSetFlag does not exist on Ascend 310P"),
     ("bfloat16_t b;", "bfloat16_t"),
-    ("LocalMemAllocator<Hardware::UB> pool; pool.Alloc<TPosition::A1, half>(16);", "does not lie in this allocator's memory"),
+    (
+        "LocalMemAllocator<Hardware::UB> pool; pool.Alloc<TPosition::A1, half>(16);",
+        "does not lie in this allocator's memory",
+    ),
     ("ReduceMax(i32, i32, i32, 64);", "ReduceMax supports only half, float"),
     ("ScalarCast<float, half, RoundMode::CAST_NONE>(1.0f);", "ScalarCast to half has only CAST_ODD"),
     ("const uint64_t mask[2] = {1, 0}; Add(f, f, f, mask, 1, BinaryRepeatParams());", "no matching function"),
@@ -132,11 +144,11 @@ SNIPPETS = [
 
 
 def test_snippets_fail_to_compile(tmp_path):
-    """One compilation per wrong statement would be slow: each goes into its own function of one file, and g++ goes on."""
+    """A compilation per wrong statement would be slow: each is a function of one file, and g++ goes on."""
     functions = []
     for number, (statement, _) in enumerate(SNIPPETS):
         body = BODY.format(statement).split("extern", 1)[1].replace(" k(", f" snippet{number}(")
-        functions.append(f"#line 1 \"snippet{number}\"\nextern{body}")
+        functions.append(f'#line 1 "snippet{number}"\nextern{body}')
     source = tmp_path / "snippets.cpp"
     source.write_text('#include "kernel_operator.h"\nusing namespace AscendC;\n' + "\n".join(functions))
     with pytest.raises(model.BuildError) as error:

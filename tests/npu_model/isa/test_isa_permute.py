@@ -29,7 +29,13 @@ def test_trans_data(isa, isa_lib, type_, repeat, addresses, pitches):
     image = isa.integer_image(np.random.default_rng(1), np.uint8)
     for halves in ((0, 0), (1, 0), (0, 1), (1, 1)) if type_ == "int8" else ((0, 0),):
         call = isa.pack_call(
-            0, code, repeat=repeat, set_mask=1 + 2 * halves[0] + 4 * halves[1], strides=(1, 1, 1, *rep, 8), mode=addresses, extra=pitches
+            0,
+            code,
+            repeat=repeat,
+            set_mask=1 + 2 * halves[0] + 4 * halves[1],
+            strides=(1, 1, 1, *rep, 8),
+            mode=addresses,
+            extra=pitches,
         )
         expected = image.copy()
         per_row = (16 if type_ == "int8" else 32) // np.dtype(dtype).itemsize
@@ -94,7 +100,9 @@ def test_gather_outside_its_source_is_reported(isa, isa_lib):
     offsets = isa.view(image, np.uint32, isa.OFFSETS[2])
     offsets[:64] = np.arange(64) * 4
     offsets[7] = 300 * 1024
-    got, report = isa.run_image(isa_lib("permute"), "gather", image, isa.pack_call(0, 1, isa.COUNT, count=64), clean=False)
+    got, report = isa.run_image(
+        isa_lib("permute"), "gather", image, isa.pack_call(0, 1, isa.COUNT, count=64), clean=False
+    )
     assert report.errors == 1 and "1 offsets leave the source tensor" in report.text and "Read3" in report.text
     assert np.isnan(isa.view(got, np.float32, isa.OFFSETS[0])[7])
 
@@ -114,7 +122,9 @@ def test_gather_mask(isa, isa_lib, type_, pattern, amount, strides):
     bits = np.unpackbits(isa.view(image, np.uint8, isa.OFFSETS[2])[: repeats * 32 + 32], bitorder="little")
     i = np.arange(width)
     keep = {0: None, 1: i % 2 == 0, 2: i % 2 == 1}.get(pattern, i % 4 == pattern - 3)
-    keep = np.stack([bits[r * strides[2] * 256 :][:width] if keep is None else keep for r in range(repeats)]).astype(bool)
+    keep = np.stack([bits[r * strides[2] * 256 :][:width] if keep is None else keep for r in range(repeats)]).astype(
+        bool
+    )
     keep &= (np.arange(repeats * width) < total).reshape(repeats, width)
     kept = isa.view(image, dtype, isa.OFFSETS[1])[index[keep]]
     expected = image.copy()
@@ -143,7 +153,11 @@ def test_gather_mask_in_place(isa, isa_lib):
 def test_gather_mask_pattern_must_exist(isa, isa_lib, pattern):
     image = isa.float_image(np.random.default_rng(9), np.float32)
     _, report = isa.run_image(
-        isa_lib("permute"), "gather_mask", image, isa.pack_call(0, 1, repeat=1, set_mask=False, mode=pattern), clean=False
+        isa_lib("permute"),
+        "gather_mask",
+        image,
+        isa.pack_call(0, 1, repeat=1, set_mask=False, mode=pattern),
+        clean=False,
     )
     assert report.errors == 1 and "must be 1..6 on this chip" in report.text
 

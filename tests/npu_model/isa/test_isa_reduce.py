@@ -64,7 +64,15 @@ def setup(isa, type_, shape):
 @pytest.mark.parametrize("type_", ["half", "float"])
 @pytest.mark.parametrize(
     ("code", "op", "kind"),
-    [(0, "sum", "block"), (1, "max", "block"), (2, "min", "block"), (7, "sum", "block"), (3, "sum", "pair"), (8, "sum", "pair"), (4, "sum", "whole")],
+    [
+        (0, "sum", "block"),
+        (1, "max", "block"),
+        (2, "min", "block"),
+        (7, "sum", "block"),
+        (3, "sum", "pair"),
+        (8, "sum", "pair"),
+        (4, "sum", "whole"),
+    ],
 )
 def test_groups(isa, isa_lib, code, op, kind, type_, shape):
     dtype, width, form, mask, repeat, strides, lanes, image, values = setup(isa, type_, shape)
@@ -112,7 +120,12 @@ def test_reduce_sum_all(isa, isa_lib, type_, count):
     offsets = (0, 1024, 60 * 1024, 0)
     source = isa.view(image, dtype, offsets[1])[:count]
     source[:] = rng.integers(-1, 2, count)
-    got = isa.run_image(isa_lib("convert"), "reduce_all", image, isa.pack_call(0, 0 if type_ == "half" else 1, isa.COUNT, count=count, offsets=offsets))
+    got = isa.run_image(
+        isa_lib("convert"),
+        "reduce_all",
+        image,
+        isa.pack_call(0, 0 if type_ == "half" else 1, isa.COUNT, count=count, offsets=offsets),
+    )
     assert isa.view(got, dtype, 0)[0] == source.astype(np.float64).sum()
     np.testing.assert_array_equal(isa.view(got, dtype, offsets[1])[:count], source)
 

@@ -26,7 +26,15 @@ def test_queues_with_double_buffers(isa_lib, execution):
     x, y = (rng.standard_normal(8 * 2048).astype(np.float16) for _ in range(2))
     for key, other in ((1, y), (2, x)):
         z = np.full_like(x, np.nan)
-        run(isa_lib("styles"), "add_custom", {"x": x, "y": y, "z": z}, struct.pack("<2I", x.size, 8), block_num=8, tiling_key=key, **execution)
+        run(
+            isa_lib("styles"),
+            "add_custom",
+            {"x": x, "y": y, "z": z},
+            struct.pack("<2I", x.size, 8),
+            block_num=8,
+            tiling_key=key,
+            **execution,
+        )
         np.testing.assert_array_equal(z, x + other)
 
 
@@ -94,7 +102,12 @@ def test_sync_all(isa_lib, execution, blocks):
 
 def test_sync_all_wants_zeroed_flags(isa_lib):
     flags = np.full(16, -1, np.int32)
-    report = model.run(isa_lib("styles"), "meet", {"flags": flags, "slots": np.zeros(16, np.float32), "sums": np.zeros((2, 2, 8), np.float32)}, block_num=2)
+    report = model.run(
+        isa_lib("styles"),
+        "meet",
+        {"flags": flags, "slots": np.zeros(16, np.float32), "sums": np.zeros((2, 2, 8), np.float32)},
+        block_num=2,
+    )
     assert report.errors > 0 and "must hold zeros before the first SyncAll" in report.text
 
 

@@ -55,7 +55,9 @@ def post(isa, dtype):
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize(("op", "type_"), [(i, t) for i, row in enumerate(BINARY) for t in row[1]], ids=lambda v: str(v))
+@pytest.mark.parametrize(
+    ("op", "type_"), [(i, t) for i, row in enumerate(BINARY) for t in row[1]], ids=lambda v: str(v)
+)
 def test_binary(isa, isa_lib, op, type_, shape):
     fn = BINARY[op][2]
     dtype = isa.TYPES[type_]
@@ -112,8 +114,8 @@ def test_special_values(isa, isa_lib, type_):
     dtype = isa.TYPES[type_]
     info = np.finfo(dtype)
     values = np.array(
-        [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, info.max, -info.max, info.tiny, info.smallest_subnormal, -info.smallest_subnormal,
-         3 * info.smallest_subnormal, info.max * 0.75, 0.1, 3.0], dtype,
+        [0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, info.max, -info.max, info.tiny, info.smallest_subnormal,
+         -info.smallest_subnormal, 3 * info.smallest_subnormal, info.max * 0.75, 0.1, 3.0], dtype,
     )  # fmt: skip
     a, b = (v.reshape(-1) for v in np.meshgrid(values, values))
     image = np.zeros(isa.IMAGE_BYTES, np.uint8)
@@ -123,7 +125,9 @@ def test_special_values(isa, isa_lib, type_):
     for overflow in ("saturate", "inf"):
         for op, fn in functions.items():
             call = isa.pack_call(op, type_, isa.COUNT, count=a.size)
-            got = isa.view(isa.run_image(isa_lib("vector"), "binary", image, call, overflow=overflow), dtype, isa.OFFSETS[0])[: a.size]
+            got = isa.view(
+                isa.run_image(isa_lib("vector"), "binary", image, call, overflow=overflow), dtype, isa.OFFSETS[0]
+            )[: a.size]
             with np.errstate(all="ignore"):
                 want = fn(a, b).astype(dtype)
             if overflow == "saturate" and dtype == np.float16:
@@ -151,7 +155,9 @@ def ulps(actual, expected):
     return np.abs(actual.view(bits).astype(np.int64) - expected.view(bits).astype(np.int64))
 
 
-@pytest.mark.parametrize(("row", "type_"), [(row, t) for row in UNARY for t in row[1]], ids=lambda v: v[0] if isinstance(v, tuple) else v)
+@pytest.mark.parametrize(
+    ("row", "type_"), [(row, t) for row in UNARY for t in row[1]], ids=lambda v: v[0] if isinstance(v, tuple) else v
+)
 def test_unary(isa, isa_lib, row, type_):
     name, _, fn, tolerance = row
     dtype = isa.TYPES[type_]
@@ -179,10 +185,14 @@ def test_unary(isa, isa_lib, row, type_):
 
 def test_exp_range(isa, isa_lib):
     """fp32 exp over its whole range: correctly rounded but for a few ties, 0 and inf at the ends, NaN kept."""
-    x = np.concatenate([np.linspace(-110, 95, 5000), [-np.inf, np.inf, np.nan, -30000.0, 0.0, -0.0, 88.72284, -103.97]]).astype(np.float32)
+    x = np.concatenate(
+        [np.linspace(-110, 95, 5000), [-np.inf, np.inf, np.nan, -30000.0, 0.0, -0.0, 88.72284, -103.97]]
+    ).astype(np.float32)
     image = np.zeros(isa.IMAGE_BYTES, np.uint8)
     isa.view(image, np.float32, isa.OFFSETS[1])[: x.size] = x
-    got = isa.view(isa.run_image(isa_lib("vector"), "unary", image, isa.pack_call(0, count=x.size)), np.float32, isa.OFFSETS[0])[: x.size]
+    got = isa.view(
+        isa.run_image(isa_lib("vector"), "unary", image, isa.pack_call(0, count=x.size)), np.float32, isa.OFFSETS[0]
+    )[: x.size]
     with np.errstate(all="ignore"):
         want = np.exp(x.astype(np.float64)).astype(np.float32)
     assert np.isnan(got[np.isnan(x)]).all()
@@ -194,7 +204,9 @@ def test_ln_special(isa, isa_lib):
     x = np.array([0.0, -0.0, -1.0, np.inf, np.nan, 1.0, np.finfo(np.float32).smallest_subnormal], np.float32)
     image = np.zeros(isa.IMAGE_BYTES, np.uint8)
     isa.view(image, np.float32, isa.OFFSETS[1])[: x.size] = x
-    got = isa.view(isa.run_image(isa_lib("vector"), "unary", image, isa.pack_call(1, count=x.size)), np.float32, isa.OFFSETS[0])[: x.size]
+    got = isa.view(
+        isa.run_image(isa_lib("vector"), "unary", image, isa.pack_call(1, count=x.size)), np.float32, isa.OFFSETS[0]
+    )[: x.size]
     np.testing.assert_array_equal(got[:2], [-np.inf, -np.inf])
     assert np.isnan(got[2]) and got[3] == np.inf and np.isnan(got[4]) and got[5] == 0
     np.testing.assert_allclose(got[6], np.log(np.float64(x[6])), rtol=1e-7)
@@ -209,7 +221,11 @@ def test_approximations_are_coarse(isa, isa_lib, type_, name, fn):
     n = 4096
     source = isa.view(image, dtype, isa.OFFSETS[1])[:n]
     source[:] = np.abs(source) + dtype(0.5)
-    got = isa.view(isa.run_image(isa_lib("vector"), "unary", image, isa.pack_call(UNARY_CODES[name], type_, count=n)), dtype, isa.OFFSETS[0])[:n]
+    got = isa.view(
+        isa.run_image(isa_lib("vector"), "unary", image, isa.pack_call(UNARY_CODES[name], type_, count=n)),
+        dtype,
+        isa.OFFSETS[0],
+    )[:n]
     error = np.abs(got / fn(source.astype(np.float64)) - 1).max()
     low, high = (1e-3, 4e-3) if type_ == "half" else (1e-4, 4e-4)
     assert low < error < high
@@ -233,7 +249,9 @@ def test_scalar(isa, isa_lib, op, type_, shape):
     image = image_of(isa, np.random.default_rng(17 + op), dtype)
     value = dtype(-7) if np.dtype(dtype).kind == "i" else dtype(0.3)
     form, count, mask, repeat, strides = shape_of(shape, width)
-    call = isa.pack_call(op, type_, form, repeat, count, True, mask, strides=strides, scalar=isa.scalar_bits(value, dtype))
+    call = isa.pack_call(
+        op, type_, form, repeat, count, True, mask, strides=strides, scalar=isa.scalar_bits(value, dtype)
+    )
     expected = isa.apply(
         image,
         lambda d, x: post(isa, dtype)(fn(x, value)),
@@ -254,16 +272,22 @@ def test_duplicate(isa, isa_lib, type_, shape):
     image = isa.integer_image(np.random.default_rng(23), np.uint8)
     value = dtype(3)
     form, count, mask, repeat, strides = shape_of(shape, width)
-    call = isa.pack_call(5, type_, form, repeat, count, True, mask, strides=strides, scalar=isa.scalar_bits(value, dtype))
+    call = isa.pack_call(
+        5, type_, form, repeat, count, True, mask, strides=strides, scalar=isa.scalar_bits(value, dtype)
+    )
     expected = isa.apply(
-        image, lambda d: np.full(width, value), (dtype, isa.OFFSETS[0]), [], isa.lanes_of(form, width, count, mask, repeat), width,
-        [(strides[0], strides[3])],
+        image, lambda d: np.full(width, value), (dtype, isa.OFFSETS[0]), [],
+        isa.lanes_of(form, width, count, mask, repeat), width, [(strides[0], strides[3])],
     )  # fmt: skip
     isa.same_bits(isa.run_image(isa_lib("vector"), "scalar", image, call), expected)
 
 
 # Call::mode -> dst type, src type. Half sources of a float destination: 64 lanes, packed in four blocks.
-PAIRS = {"half": (0, np.float16, np.float16), "float": (1, np.float32, np.float32), "float_half": (2, np.float32, np.float16)}
+PAIRS = {
+    "half": (0, np.float16, np.float16),
+    "float": (1, np.float32, np.float32),
+    "float_half": (2, np.float32, np.float16),
+}
 
 
 def round_to(dtype):
@@ -325,7 +349,13 @@ def test_count_mode_by_hand(isa, isa_lib):
     got = isa.run_image(isa_lib("vector"), "mask_state", image, isa.pack_call(1, count=150, strides=strides))
     lanes = isa.lanes_of(isa.COUNT, 64, 150)
     expected = isa.apply(
-        image, lambda d, x: x + np.float32(1), (np.float32, isa.OFFSETS[0]), [(np.float32, isa.OFFSETS[1])], lanes, 64, [(2, 17), (1, 8)]
+        image,
+        lambda d, x: x + np.float32(1),
+        (np.float32, isa.OFFSETS[0]),
+        [(np.float32, isa.OFFSETS[1])],
+        lanes,
+        64,
+        [(2, 17), (1, 8)],
     )
     isa.same_bits(got, expected)
 
@@ -337,5 +367,7 @@ def test_mask_form_leaves_its_mask(isa, isa_lib):
     expected = image.copy()
     isa.view(expected, np.float32, isa.OFFSETS[2])[:5] = source[:5]
     for repeat in (0, 64):
-        isa.view(expected, np.float32, isa.OFFSETS[0])[repeat : repeat + 5] = source[repeat : repeat + 5] + np.float32(1)
+        isa.view(expected, np.float32, isa.OFFSETS[0])[repeat : repeat + 5] = source[repeat : repeat + 5] + np.float32(
+            1
+        )
     isa.same_bits(got, expected)

@@ -10,8 +10,10 @@ inline __aicore__ uint32_t RoundsOf(GM_ADDR tiling) { return reinterpret_cast<__
 
 }  // namespace
 
-// Dependent vector instructions of 32 repeats. Variants: 0 Muls between quarters of UB, 1 Exp, 2 in place (reads and writes the same
-// banks), 3 blocks 512 bytes apart (all eight in one group), 4 blocks 256 bytes apart (four in one group), 5 half -> float.
+// Dependent vector instructions of 32 repeats. Variants: 0 Muls between quarters of UB, 1 Exp, 2 in place (reads and
+// writes the same banks), 3 blocks 512 bytes apart (all eight in one group), 4 blocks 256 bytes apart (four in one
+// group), 5 half -> float, 6 Add of two sources in the same groups, 7 the second source 256 bytes on, 8 of a source to
+// itself.
 extern "C" __global__ __aicore__ void vector_chain(GM_ADDR workspace, GM_ADDR tiling) {
   const uint32_t variant = VariantOf(tiling);
   TPipe pipe;
@@ -20,6 +22,7 @@ extern "C" __global__ __aicore__ void vector_chain(GM_ADDR workspace, GM_ADDR ti
   LocalTensor<float> a = ub.GetWithOffset<float>(kQuarter / 4, 0);
   LocalTensor<float> b = ub.GetWithOffset<float>(kQuarter / 4, kQuarter);
   Duplicate(a, 1.0f, kQuarter / 4);
+  LocalTensor<float> c = ub.GetWithOffset<float>(kQuarter / 4, 2 * kQuarter);
   Duplicate(b, 1.0f, kQuarter / 4);
   PipeBarrier<PIPE_V>();
   for (uint32_t i = 0; i < RoundsOf(tiling); ++i) {
@@ -30,6 +33,9 @@ extern "C" __global__ __aicore__ void vector_chain(GM_ADDR workspace, GM_ADDR ti
       case 3: Muls(b, a, 0.5f, 64, 32, UnaryRepeatParams(1, 16, 8, 1)); break;
       case 4: Muls(b, a, 0.5f, 64, 32, UnaryRepeatParams(1, 8, 8, 1)); break;
       case 5: Cast(b, a.ReinterpretCast<half>(), RoundMode::CAST_NONE, 64, 32, UnaryRepeatParams(1, 1, 8, 4)); break;
+      case 6: Add(c, a, b, 64, 32, BinaryRepeatParams(1, 1, 1, 8, 8, 8)); break;
+      case 7: Add(c, a, b[64], 64, 32, BinaryRepeatParams(1, 1, 1, 8, 8, 8)); break;
+      case 8: Add(c, a, a, 64, 32, BinaryRepeatParams(1, 1, 1, 8, 8, 8)); break;
       default: break;
     }
     PipeBarrier<PIPE_V>();

@@ -68,9 +68,7 @@ void MoveRepeat(Core& core, const View& dst, const View& src, bool names_source,
   Instr instr(Queue::kV, "Adds", site, VectorCost(1, kTransposeWeight));
   instr.Add(MakeOperand(Mem::kUb, Access::kWrite, dst.address, isa::kRepeatBytes, kBlockBytes, {}));
   if (names_source) instr.Add(MakeOperand(Mem::kUb, Access::kRead, src.address, isa::kRepeatBytes, kBlockBytes, {}));
-  core.Issue(instr, [to = Pointer(core, dst), from = Pointer(core, src)] {
-    std::memcpy(to, from, isa::kRepeatBytes);
-  });
+  core.Issue(instr, [to = Pointer(core, dst), from = Pointer(core, src)] { std::memcpy(to, from, isa::kRepeatBytes); });
 }
 
 }  // namespace

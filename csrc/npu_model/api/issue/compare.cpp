@@ -39,7 +39,8 @@ uint32_t WholeRepeats(Core& core, DType type, uint32_t count, const char* name, 
   const uint32_t width = WidthOf(type);
   if (count % width != 0 || count == 0) {
     core.Fault(Rule::kParam, name, site,
-               "count is " + std::to_string(count) + ": count * sizeof(T) must be a positive multiple of 256 bytes (the rest would be skipped)");
+               "count is " + std::to_string(count) +
+                   ": count * sizeof(T) must be a positive multiple of 256 bytes (the rest would be skipped)");
     return 0;
   }
   return count / width;
@@ -52,11 +53,12 @@ Operand BitsOperand(Access access, const View& view, uint32_t bytes, uint32_t al
 
 }  // namespace
 
-void IssueCompare(isa::CompareOp op, DType type, const View& dst, const View& src0, const View& src1,
-                  uint32_t repeats, const Strides3& strides, Site site) {
+void IssueCompare(isa::CompareOp op, DType type, const View& dst, const View& src0, const View& src1, uint32_t repeats,
+                  const Strides3& strides, Site site) {
   Core& core = Core::Current();
   constexpr const char* kName = "Compare";
-  if (!CheckUb(core, dst, kName, site) || !CheckUb(core, src0, kName, site) || !CheckUb(core, src1, kName, site)) return;
+  if (!CheckUb(core, dst, kName, site) || !CheckUb(core, src0, kName, site) || !CheckUb(core, src1, kName, site))
+    return;
   if (!CheckRepeats(core, repeats, kName, site) || repeats == 0) return;
   const isa::Lanes lanes = FullLanes(type, repeats);
   const Stride a = Bytes(strides.src0_block, strides.src0_repeat);
@@ -157,7 +159,8 @@ void IssueSelectByRegister(DType type, const View& dst, const View& src0, const 
   Core& core = Core::Current();
   constexpr const char* kName = "Select";
   isa::Lanes lanes;
-  if (!CheckUb(core, dst, kName, site) || !CheckUb(core, src0, kName, site) || !CheckUb(core, src1, kName, site)) return;
+  if (!CheckUb(core, dst, kName, site) || !CheckUb(core, src0, kName, site) || !CheckUb(core, src1, kName, site))
+    return;
   if (!ResolveLanes(core, form, WidthOf(type), kName, site, &lanes)) return;
   const uint32_t size = isa::SizeOf(type);
   const Stride d = Bytes(strides.dst_block, strides.dst_repeat);
@@ -219,9 +222,7 @@ void SelectByTensor(isa::SelectMode mode, DType type, const View& dst, const Vie
     from1 = At(core, *src1, b);
   }
   core.Issue(instr, [mode, type, lanes, to = At(core, dst, d), at = Pointer(core, bits), from0 = At(core, src0, a),
-                     from1, scalar_bits] {
-    isa::Select(mode, type, lanes, to, at, from0, from1, scalar_bits);
-  });
+                     from1, scalar_bits] { isa::Select(mode, type, lanes, to, at, from0, from1, scalar_bits); });
 }
 
 }  // namespace npu_model::issue

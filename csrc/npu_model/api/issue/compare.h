@@ -8,8 +8,8 @@
 namespace npu_model::issue {
 
 // `repeats` full repeats; the mask register plays no part.
-void IssueCompare(isa::CompareOp op, DType type, const View& dst, const View& src0, const View& src1,
-                  uint32_t repeats, const Strides3& strides, Site site);
+void IssueCompare(isa::CompareOp op, DType type, const View& dst, const View& src0, const View& src1, uint32_t repeats,
+                  const Strides3& strides, Site site);
 void IssueCompareScalar(isa::CompareOp op, DType type, const View& dst, const View& src, uint32_t scalar_bits,
                         uint32_t repeats, const Strides2& strides, Site site);
 // Counts of elements: whole 256-byte repeats, in instructions of at most 252.

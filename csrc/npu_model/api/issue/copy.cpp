@@ -69,7 +69,8 @@ void IssueCopy(const View& dst, const View& src, const CopyShape& shape, Site si
   const Path* path = FindPath(dst.mem, src.mem);
   if (path == nullptr) return MissingPath(core, dst.mem, src.mem, site);
   if (!CheckShape(core, shape.count, shape.length, site)) return;
-  const isa::BlockCopy copy{shape.count, shape.length * kBlockBytes, uint64_t{shape.length + shape.src_gap} * kBlockBytes,
+  const isa::BlockCopy copy{shape.count, shape.length * kBlockBytes,
+                            uint64_t{shape.length + shape.src_gap} * kBlockBytes,
                             uint64_t{shape.length + shape.dst_gap} * kBlockBytes};
   const AtomicMode atomic = path->cost == CostClass::kGmStore ? core.spr().atomic : AtomicMode::kNone;
   const uint32_t total = copy.blocks * copy.bytes;

@@ -15,9 +15,7 @@ constexpr uint32_t kL0Align = 512;
 
 uint32_t CeilDiv(uint32_t a, uint32_t b) { return (a + b - 1) / b; }
 
-uint32_t AlignOf(Mem mem) {
-  return mem == Mem::kGm ? 1 : mem == Mem::kL1 ? kBlockBytes : kL0Align;
-}
+uint32_t AlignOf(Mem mem) { return mem == Mem::kGm ? 1 : mem == Mem::kL1 ? kBlockBytes : kL0Align; }
 
 Operand Start(Access access, const View& view, uint64_t offset, uint32_t align) {
   Operand operand;
@@ -98,8 +96,8 @@ Operand OperandB(const View& view, const isa::MmadShape& s) {
 
 Operand OperandC(const View& view, const isa::MmadShape& s) {
   const uint32_t size = isa::SizeOf(s.c);
-  Operand operand = Start(s.init ? Access::kWrite : Access::kReadWrite, view, 0,
-                          s.c == DType::kHalf ? kL0Align : 2 * kL0Align);
+  Operand operand =
+      Start(s.init ? Access::kWrite : Access::kReadWrite, view, 0, s.c == DType::kHalf ? kL0Align : 2 * kL0Align);
   operand.elem_bytes = static_cast<uint8_t>(size);
   const uint32_t fractal = kSide * kSide * size;
   if (s.m == 1) {
@@ -130,7 +128,9 @@ void IssueLoadData2D(const View& dst, const View& src, const FractalLoad& load, 
     return;
   }
   const Queue queue = from_l1 ? Queue::kMte1 : Queue::kMte2;
-  const CostClass cost = from_gm ? CostClass::kGmLoad : dst.mem == Mem::kL0a ? CostClass::kLoadL0a : CostClass::kLoadL0b;
+  const CostClass cost = from_gm                ? CostClass::kGmLoad
+                         : dst.mem == Mem::kL0a ? CostClass::kLoadL0a
+                                                : CostClass::kLoadL0b;
   Instr instr(queue, "LoadData", site, FractalCost(cost, load.repeat));
   const bool down = load.decrement && from_gm && dst.mem == Mem::kL1;
   const uint64_t step = uint64_t{load.src_stride} * kFractalBytes;
@@ -150,8 +150,9 @@ void IssueLoadData2D(const View& dst, const View& src, const FractalLoad& load, 
 void IssueLoadData3D(const View& dst, const View& src, isa::Img2Col shape, Site site) {
   Core& core = Core::Current();
   if (src.mem != Mem::kL1 || (dst.mem != Mem::kL0a && dst.mem != Mem::kL0b)) {
-    core.Fault(Rule::kUnsupported, "LoadData", site,
-               std::string("there is no LoadData (3D) from ") + Name(src.mem) + " to " + Name(dst.mem) + " in the model");
+    core.Fault(
+        Rule::kUnsupported, "LoadData", site,
+        std::string("there is no LoadData (3D) from ") + Name(src.mem) + " to " + Name(dst.mem) + " in the model");
     return;
   }
   const uint32_t c0 = kBlockBytes / shape.element_bytes;
@@ -208,9 +209,9 @@ void IssueLoadData3D(const View& dst, const View& src, isa::Img2Col shape, Site 
 void IssueMmad(const View& c, const View& a, const View& b, isa::MmadShape shape, Site site) {
   Core& core = Core::Current();
   if (c.mem != Mem::kL0c || a.mem != Mem::kL0a || b.mem != Mem::kL0b) {
-    core.Fault(Rule::kBuffer2, "Mmad", site,
-               std::string("operands must be in L0C, L0A, L0B, got ") + Name(c.mem) + ", " + Name(a.mem) + ", " +
-                   Name(b.mem));
+    core.Fault(
+        Rule::kBuffer2, "Mmad", site,
+        std::string("operands must be in L0C, L0A, L0B, got ") + Name(c.mem) + ", " + Name(a.mem) + ", " + Name(b.mem));
     return;
   }
   if (shape.m > 4095 || shape.n > 4095 || shape.k > 4095) {
@@ -235,7 +236,8 @@ void IssueMmad(const View& c, const View& a, const View& b, isa::MmadShape shape
 void IssueFill(const char* name, const View& dst, uint32_t repeats, uint32_t value_bits, Site site) {
   Core& core = Core::Current();
   if (dst.mem != Mem::kL1 && dst.mem != Mem::kL0a && dst.mem != Mem::kL0b) {
-    core.Fault(Rule::kBuffer2, name, site, std::string("the destination must be in L1, L0A or L0B, got ") + Name(dst.mem));
+    core.Fault(Rule::kBuffer2, name, site,
+               std::string("the destination must be in L1, L0A or L0B, got ") + Name(dst.mem));
     return;
   }
   if (repeats > 255) {

@@ -36,10 +36,10 @@ void CopyTile(Core& core, const View& dst, const View& src, const Nd2NzTile& til
     core.WaitFlag(Queue::kMte3, Queue::kMte2, done, site);
     const View from = Offset(src, uint64_t{i} * tile.src_matrix_stride * size);
     if (tile.columns * size % kBlockBytes == 0 && tile.src_row_stride * size % kBlockBytes == 0) {
-      IssueCopy(nd, from,
-                {tile.rows, tile.columns * size / kBlockBytes,
-                 (tile.src_row_stride - tile.columns) * size / kBlockBytes, 0},
-                site);
+      IssueCopy(
+          nd, from,
+          {tile.rows, tile.columns * size / kBlockBytes, (tile.src_row_stride - tile.columns) * size / kBlockBytes, 0},
+          site);
       SetAndWait(core, Queue::kMte2, Queue::kV, site);
     } else {
       for (uint32_t row = 0; row < tile.rows; ++row) {
@@ -63,9 +63,9 @@ void CopyTile(Core& core, const View& dst, const View& src, const Nd2NzTile& til
     }
     SetAndWait(core, Queue::kV, Queue::kMte3, site);
     for (uint32_t strip = 0; strip < strips; ++strip) {
-      IssueCopy(Offset(dst, uint64_t{i} * tile.dst_matrix_stride * size +
-                                uint64_t{strip} * kBlockBytes * tile.dst_c0_stride),
-                Offset(nz, uint64_t{strip} * kBlockBytes * tile.rows), {tile.rows, 1, 0, 0}, site);
+      IssueCopy(
+          Offset(dst, uint64_t{i} * tile.dst_matrix_stride * size + uint64_t{strip} * kBlockBytes * tile.dst_c0_stride),
+          Offset(nz, uint64_t{strip} * kBlockBytes * tile.rows), {tile.rows, 1, 0, 0}, site);
     }
     core.SetFlag(Queue::kMte3, Queue::kMte2, done, site);
   }
@@ -171,7 +171,8 @@ void SyncAllSoftware(const View& gm, const View& ub, int32_t used_cores, Site si
   SetAndWait(core, Queue::kMte2, Queue::kS, site);
   const Operand load = MakeOperand(Mem::kUb, Access::kRead, ub.address + slot, 4, 4, ub.origin);
   uint32_t round = 0;
-  if (const uint8_t* from = core.ScalarLoad(load, "SyncAll", site)) std::copy_n(from, 4, reinterpret_cast<uint8_t*>(&round));
+  if (const uint8_t* from = core.ScalarLoad(load, "SyncAll", site))
+    std::copy_n(from, 4, reinterpret_cast<uint8_t*>(&round));
   if (round > 0x00ffffffu) {
     core.Fault(Rule::kParam, "SyncAll", site, "the GM workspace must hold zeros before the first SyncAll");
   }

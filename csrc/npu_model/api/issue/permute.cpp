@@ -198,9 +198,10 @@ uint64_t IssueGatherMask(const GatherMaskForm& form, const View& dst, const View
   // How much is kept depends on data; the bits in memory at issue are the right ones unless their producer is queued.
   const uint64_t bits_reach = uint64_t{lanes.repeats - 1} * shape.bits_repeat_stride + width / 8;
   const bool countable = form.pattern != 0 || bits.address + bits_reach <= kUbBytes;
-  const uint32_t kept =
-      countable ? isa::GatherMask(shape, nullptr, nullptr, Pointer(core, bits)) : shape.elements;
+  const uint32_t kept = countable ? isa::GatherMask(shape, nullptr, nullptr, Pointer(core, bits)) : shape.elements;
+  // An empty write still has to start on a block.
   instr.Add(MakeOperand(Mem::kUb, Access::kWrite, dst.address, kept * form.elem_bytes, kBlockBytes, dst.origin));
+  if (kept == 0) instr.operands[0].count = 0;
   const Stride s{shape.src_block_stride, shape.src_repeat_stride};
   instr.Add(VectorOperand(1, Access::kRead, src, form.elem_bytes, lanes, s));
   if (form.pattern == 0) {

@@ -96,11 +96,10 @@ void IssueReduceRepeats(const char* name, isa::ReduceOp op, DType type, bool ind
     shape.results = 2;
     shape.group = shape.width / 2;
   }
-  IssueReduce(name, type, shape, bytes, bytes, dst, src, form, strides, site,
-              [op, index_first](DType t, const isa::Lanes& lanes, const isa::Operand& to, const isa::Operand& from,
-                                isa::Overflow overflow) {
-                isa::ReduceRepeats(op, t, index_first, lanes, to, from, overflow);
-              });
+  IssueReduce(
+      name, type, shape, bytes, bytes, dst, src, form, strides, site,
+      [op, index_first](DType t, const isa::Lanes& lanes, const isa::Operand& to, const isa::Operand& from,
+                        isa::Overflow overflow) { isa::ReduceRepeats(op, t, index_first, lanes, to, from, overflow); });
 }
 
 }  // namespace npu_model::issue

@@ -137,8 +137,8 @@ void IssueUnary(isa::UnaryOp op, const char* name, DType type, const View& dst, 
   });
 }
 
-void IssueScalar(isa::ScalarOp op, const char* name, DType type, const View& dst, const View& src,
-                 uint32_t scalar_bits, const LaneForm& form, const Strides2& strides, Site site) {
+void IssueScalar(isa::ScalarOp op, const char* name, DType type, const View& dst, const View& src, uint32_t scalar_bits,
+                 const LaneForm& form, const Strides2& strides, Site site) {
   Core& core = Core::Current();
   const uint32_t size = isa::SizeOf(type);
   isa::Lanes lanes;
@@ -215,14 +215,14 @@ void IssueDuplicate(uint32_t elem_bytes, const View& dst, uint32_t scalar_bits, 
   });
 }
 
-void IssueCast(DType dst_type, DType src_type, isa::Round mode, const View& dst, const View& src,
-               const LaneForm& form, const Strides2& strides, Site site) {
+void IssueCast(DType dst_type, DType src_type, isa::Round mode, const View& dst, const View& src, const LaneForm& form,
+               const Strides2& strides, Site site) {
   Core& core = Core::Current();
   if (!isa::CastExists(dst_type, src_type, mode)) {
-    static constexpr const char* kModes[] = {"CAST_NONE", "CAST_RINT",  "CAST_FLOOR", "CAST_CEIL",
+    static constexpr const char* kModes[] = {"CAST_NONE",  "CAST_RINT",  "CAST_FLOOR", "CAST_CEIL",
                                              "CAST_ROUND", "CAST_TRUNC", "CAST_ODD"};
-    static constexpr const char* kTypes[] = {"int8_t", "uint8_t", "int16_t", "uint16_t",
-                                             "int32_t", "uint32_t", "half", "float"};
+    static constexpr const char* kTypes[] = {"int8_t",  "uint8_t",  "int16_t", "uint16_t",
+                                             "int32_t", "uint32_t", "half",    "float"};
     core.Fault(Rule::kUnsupported, "Cast", site,
                std::string("Cast from ") + kTypes[static_cast<int>(src_type)] + " to " +
                    kTypes[static_cast<int>(dst_type)] + " does not support RoundMode::" +

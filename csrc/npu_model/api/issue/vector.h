@@ -58,15 +58,15 @@ void IssueBinary(isa::BinaryOp op, const char* name, DType type, const View& dst
                  const LaneForm& form, const Strides3& strides, Site site);
 void IssueUnary(isa::UnaryOp op, const char* name, DType type, const View& dst, const View& src, const LaneForm& form,
                 const Strides2& strides, Site site);
-void IssueScalar(isa::ScalarOp op, const char* name, DType type, const View& dst, const View& src,
-                 uint32_t scalar_bits, const LaneForm& form, const Strides2& strides, Site site);
+void IssueScalar(isa::ScalarOp op, const char* name, DType type, const View& dst, const View& src, uint32_t scalar_bits,
+                 const LaneForm& form, const Strides2& strides, Site site);
 void IssueTernary(isa::TernaryOp op, const char* name, DType dst_type, DType src_type, const View& dst,
                   const View& src0, const View& src1, const LaneForm& form, const Strides3& strides, Site site);
 void IssueAxpy(DType dst_type, DType src_type, const View& dst, const View& src, uint32_t scalar_bits,
                const LaneForm& form, const Strides2& strides, Site site);
 void IssueDuplicate(uint32_t elem_bytes, const View& dst, uint32_t scalar_bits, const LaneForm& form,
                     const Strides2& strides, Site site);
-void IssueCast(DType dst_type, DType src_type, isa::Round mode, const View& dst, const View& src,
-               const LaneForm& form, const Strides2& strides, Site site);
+void IssueCast(DType dst_type, DType src_type, isa::Round mode, const View& dst, const View& src, const LaneForm& form,
+               const Strides2& strides, Site site);
 
 }  // namespace npu_model::issue

@@ -92,7 +92,8 @@ extern "C" __global__ __aicore__ void atomic(GM_ADDR in, GM_ADDR out, GM_ADDR, G
   if (s.extra[0] == 2) run(int16_t());
 }
 
-// GM ND -> L1 NZ by Nd2NzParams, L1 back to GM. extra: nd_num, n, d, src matrix stride, src d, c0 stride, matrix stride.
+// GM ND -> L1 NZ by Nd2NzParams, L1 back to GM. extra: nd_num, n, d, src matrix stride, src d, c0 stride, matrix
+// stride.
 template <class T>
 void Nd2Nz(GM_ADDR in, GM_ADDR out, const Shape& s) {
   TPipe pipe;
@@ -105,7 +106,8 @@ void Nd2Nz(GM_ADDR in, GM_ADDR out, const Shape& s) {
   auto back = ub.Get<T>(elems);
   DataCopy(tile, Gm<T>(out), elems);
   Step();
-  DataCopy(tile, Gm<T>(in), Nd2NzParams(s.extra[0], s.extra[1], s.extra[2], s.extra[3], s.extra[4], s.extra[5], 1, s.extra[6]));
+  DataCopy(tile, Gm<T>(in),
+           Nd2NzParams(s.extra[0], s.extra[1], s.extra[2], s.extra[3], s.extra[4], s.extra[5], 1, s.extra[6]));
   SetFlag<HardEvent::MTE2_MTE1>(3);
   WaitFlag<HardEvent::MTE2_MTE1>(3);
   DataCopy(back, tile, elems);
@@ -129,7 +131,8 @@ extern "C" __global__ __aicore__ void nz2nd(GM_ADDR in, GM_ADDR out, GM_ADDR, GM
   DataCopy(ub, Gm<half>(in), s.src_bytes / 2);
   SetFlag<HardEvent::MTE2_MTE3>(0);
   WaitFlag<HardEvent::MTE2_MTE3>(0);
-  DataCopy(Gm<half>(out), ub, Nz2NdParamsFull(s.extra[0], s.extra[1], s.extra[2], s.extra[3], s.extra[4], s.extra[5], s.extra[6]));
+  DataCopy(Gm<half>(out), ub,
+           Nz2NdParamsFull(s.extra[0], s.extra[1], s.extra[2], s.extra[3], s.extra[4], s.extra[5], s.extra[6]));
 }
 
 // A window of a [rows, columns] float matrix by SliceInfo, and back into another place.

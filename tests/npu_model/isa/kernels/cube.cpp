@@ -255,7 +255,8 @@ extern "C" __global__ __aicore__ void window(GM_ADDR map, GM_ADDR identity, GM_A
     LoadData(mem.l0a.Get<half>(), l1, params);
   }
   Step();
-  Mmad(mem.l0c.Get<float>(), mem.l0a.Get<half>(), mem.l0b.Get<half>(), MmadParams(m1 * 16, k1 * 16, k1 * 16, 0, false, true));
+  Mmad(mem.l0c.Get<float>(), mem.l0a.Get<half>(), mem.l0b.Get<half>(),
+       MmadParams(m1 * 16, k1 * 16, k1 * 16, 0, false, true));
   Step();
   DataCopyEnhancedParams matrix;
   matrix.blockMode = BlockMode::BLOCK_MODE_MATRIX;

@@ -160,7 +160,8 @@ extern "C" __global__ __aicore__ void illegal(GM_ADDR in, GM_ADDR, GM_ADDR tilin
       Duplicate(h, static_cast<half>(0.0f), static_cast<uint64_t>(129), 1, 1, 8);
       break;
     case 38:
-      SetFmatrix(1, 16, matrix.isRelu ? nullptr : reinterpret_cast<const uint8_t*>("\0\0\0\0"), FmatrixMode::FMATRIX_RIGHT);
+      SetFmatrix(1, 16, matrix.isRelu ? nullptr : reinterpret_cast<const uint8_t*>("\0\0\0\0"),
+                 FmatrixMode::FMATRIX_RIGHT);
       break;
     case 39: {
       LoadData3DParamsV2<half> window;

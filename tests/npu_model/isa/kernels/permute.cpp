@@ -6,7 +6,8 @@ using namespace AscendC;
 
 namespace {
 
-// Rows i at offset + i * pitch; Call::extra: dst pitch, src pitch. Call::mode: 0 tensors, 1 addresses, 2 addresses in UB.
+// Rows i at offset + i * pitch; Call::extra: dst pitch, src pitch. Call::mode: 0 tensors, 1 addresses, 2 addresses in
+// UB.
 template <class T>
 void TransData(const LocalTensor<uint8_t>& ub, const Call& c) {
   const TransDataTo5HDParams params(c.set_mask & 2, c.set_mask & 4, c.repeat, c.stride[3], c.stride[4]);

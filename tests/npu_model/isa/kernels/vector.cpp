@@ -33,58 +33,56 @@ void WithBits(uint32_t type, F f) {
 BinaryRepeatParams Binary(const Call& c) {
   return BinaryRepeatParams(c.stride[0], c.stride[1], c.stride[2], c.stride[3], c.stride[4], c.stride[5]);
 }
-UnaryRepeatParams Unary(const Call& c) {
-  return UnaryRepeatParams(c.stride[0], c.stride[1], c.stride[3], c.stride[4]);
-}
+UnaryRepeatParams Unary(const Call& c) { return UnaryRepeatParams(c.stride[0], c.stride[1], c.stride[3], c.stride[4]); }
 
-#define BINARY(number, Name, With)                                                          \
-  case number:                                                                              \
-    With(c.type, [&](auto zero) {                                                           \
-      using T = decltype(zero);                                                             \
+#define BINARY(number, Name, With)                                                             \
+  case number:                                                                                 \
+    With(c.type, [&](auto zero) {                                                              \
+      using T = decltype(zero);                                                                \
       auto d = At<T>(ub, c.offset[0]), a = At<T>(ub, c.offset[1]), b = At<T>(ub, c.offset[2]); \
-      uint64_t mask[2] = {c.mask[0], c.mask[1]};                                            \
-      if (c.form == kFormCount) {                                                           \
-        Name(d, a, b, c.count);                                                             \
-      } else if (c.form == kFormMask) {                                                     \
-        Name(d, a, b, c.mask[0], c.repeat, Binary(c));                                      \
-      } else if (c.set_mask) {                                                              \
-        Name(d, a, b, mask, c.repeat, Binary(c));                                           \
-      } else {                                                                              \
-        SetVectorMask<T>(mask[1], mask[0]);                                                 \
-        Name<T, false>(d, a, b, MASK_PLACEHOLDER, c.repeat, Binary(c));                     \
-      }                                                                                     \
-    });                                                                                     \
+      uint64_t mask[2] = {c.mask[0], c.mask[1]};                                               \
+      if (c.form == kFormCount) {                                                              \
+        Name(d, a, b, c.count);                                                                \
+      } else if (c.form == kFormMask) {                                                        \
+        Name(d, a, b, c.mask[0], c.repeat, Binary(c));                                         \
+      } else if (c.set_mask) {                                                                 \
+        Name(d, a, b, mask, c.repeat, Binary(c));                                              \
+      } else {                                                                                 \
+        SetVectorMask<T>(mask[1], mask[0]);                                                    \
+        Name<T, false>(d, a, b, MASK_PLACEHOLDER, c.repeat, Binary(c));                        \
+      }                                                                                        \
+    });                                                                                        \
     break;
-#define UNARY(number, Name, With)                                            \
-  case number:                                                               \
-    With(c.type, [&](auto zero) {                                            \
-      using T = decltype(zero);                                              \
-      auto d = At<T>(ub, c.offset[0]), a = At<T>(ub, c.offset[1]);           \
-      uint64_t mask[2] = {c.mask[0], c.mask[1]};                             \
-      if (c.form == kFormCount) {                                            \
-        Name(d, a, c.count);                                                 \
-      } else if (c.form == kFormMask) {                                      \
-        Name(d, a, c.mask[0], c.repeat, Unary(c));                           \
-      } else {                                                               \
-        Name(d, a, mask, c.repeat, Unary(c));                                \
-      }                                                                      \
-    });                                                                      \
+#define UNARY(number, Name, With)                                  \
+  case number:                                                     \
+    With(c.type, [&](auto zero) {                                  \
+      using T = decltype(zero);                                    \
+      auto d = At<T>(ub, c.offset[0]), a = At<T>(ub, c.offset[1]); \
+      uint64_t mask[2] = {c.mask[0], c.mask[1]};                   \
+      if (c.form == kFormCount) {                                  \
+        Name(d, a, c.count);                                       \
+      } else if (c.form == kFormMask) {                            \
+        Name(d, a, c.mask[0], c.repeat, Unary(c));                 \
+      } else {                                                     \
+        Name(d, a, mask, c.repeat, Unary(c));                      \
+      }                                                            \
+    });                                                            \
     break;
-#define SCALAR(number, Name, With)                                           \
-  case number:                                                               \
-    With(c.type, [&](auto zero) {                                            \
-      using T = decltype(zero);                                              \
-      auto d = At<T>(ub, c.offset[0]), a = At<T>(ub, c.offset[1]);           \
-      const T s = ScalarOf<T>(c.scalar);                                     \
-      uint64_t mask[2] = {c.mask[0], c.mask[1]};                             \
-      if (c.form == kFormCount) {                                            \
-        Name(d, a, s, c.count);                                              \
-      } else if (c.form == kFormMask) {                                      \
-        Name(d, a, s, c.mask[0], c.repeat, Unary(c));                        \
-      } else {                                                               \
-        Name(d, a, s, mask, c.repeat, Unary(c));                             \
-      }                                                                      \
-    });                                                                      \
+#define SCALAR(number, Name, With)                                 \
+  case number:                                                     \
+    With(c.type, [&](auto zero) {                                  \
+      using T = decltype(zero);                                    \
+      auto d = At<T>(ub, c.offset[0]), a = At<T>(ub, c.offset[1]); \
+      const T s = ScalarOf<T>(c.scalar);                           \
+      uint64_t mask[2] = {c.mask[0], c.mask[1]};                   \
+      if (c.form == kFormCount) {                                  \
+        Name(d, a, s, c.count);                                    \
+      } else if (c.form == kFormMask) {                            \
+        Name(d, a, s, c.mask[0], c.repeat, Unary(c));              \
+      } else {                                                     \
+        Name(d, a, s, mask, c.repeat, Unary(c));                   \
+      }                                                            \
+    });                                                            \
     break;
 
 // Call::mode: 0 half+half, 1 float+float, 2 float+half.
@@ -136,7 +134,7 @@ extern "C" __global__ __aicore__ void unary(GM_ADDR image, GM_ADDR, GM_ADDR tili
           });
         }
         break;
-      UNARY(7, Not, WithBits)
+        UNARY(7, Not, WithBits)
     }
   });
 }

@@ -113,7 +113,7 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   ub(kNormHalf, "norm_half", H, T, D, kLoad, kLoad);
   ub(kNormSum, "norm_sum", F, T, W, kLoad, kLoad);
   ub(kNormVectors, "norm_vectors", F, 4, T, kLoad, kLoad);
-  ub(kKeyFactor, "key_factor", F, T, W, kLoad, kResidual);
+  ub(kKeyFactor, "key_factor", F, T, W, kLoad, kScores);
   ub(kQueryFactor, "query_factor", F, T, W, kLoad, kOutput);
   ub(kGateWork, "gate_work", F, 2, T, kScores, kScores);
   ub(kGatePieces16, "gate_pieces", H, kGatePieces, T, kScores, kScores);
@@ -153,6 +153,14 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   ub(kStateDelta, "state_delta", F, D, D, kState, kState);
   ub(kOutState, "out_state", F, T, D, kOutput, kOutput);
   ub(kOutScores, "out_scores", F, T, D, kOutput, kOutput);
+  // The two sources of an instruction lie in different phases.
+  for (const Buffer id : {kStateNz, kScoresK, kScoresQ, kCausalBias, kInverse, kResidualR, kKeyDecay, kVNewTile, kOutState, kNormTile}) {
+    t.rows[id].phase = Phase::kEven;
+  }
+  for (const Buffer id : {kSplitRest, kStateDelta, kSegments, kDecay, kAFactor, kInverseRest, kResidualKs, kBetaFactor, kDecayToEnd,
+                          kOutScores, kQueryFactor, kNormSum}) {
+    t.rows[id].phase = Phase::kOdd;
+  }
 
   constexpr Memory L1 = Memory::kL1, A = Memory::kL0A, B = Memory::kL0B, C = Memory::kL0C;
   on(kSegConstL1, "seg_const", L1, kSegRows, kSegInner, kEnter, kStore);

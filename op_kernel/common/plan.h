@@ -27,6 +27,11 @@ constexpr __aicore__ uint32_t Alignment(Memory memory) {
   return memory == Memory::kUB ? kBlockBytes : memory == Memory::kL0C ? 1024 : 512;
 }
 
+// UB has 16 bank groups of 32 bytes: a repeat of 256 bytes meets eight of them, those of its phase. Two sources of one instruction conflict
+// in every repeat when their phases are equal, never when they differ.
+enum class Phase : uint32_t { kAny, kEven, kOdd };
+constexpr uint32_t kPhasePeriodBytes = 2 * kRepeatBytes;
+
 struct BufferRow {
   const char* name = nullptr;
   Memory memory = Memory::kUB;
@@ -35,6 +40,7 @@ struct BufferRow {
   uint32_t cols = 0;
   uint32_t first_stage = 0;  // inclusive
   uint32_t last_stage = 0;   // inclusive
+  Phase phase = Phase::kAny;
 };
 
 constexpr __aicore__ uint32_t Elems(const BufferRow& row) { return row.rows * row.cols; }
@@ -55,6 +61,15 @@ constexpr __aicore__ bool LivesMeet(const BufferRow& a, const BufferRow& b) {
   return a.memory == b.memory && a.first_stage <= b.last_stage && b.first_stage <= a.last_stage;
 }
 
+// The lowest offset from `offset` on at which the row may start.
+constexpr __aicore__ uint32_t AlignFor(const BufferRow& row, uint32_t offset) {
+  if (row.phase == Phase::kAny) {
+    return RoundUp(offset, Alignment(row.memory));
+  }
+  const uint32_t at = row.phase == Phase::kOdd ? kRepeatBytes : 0;
+  return offset <= at ? at : RoundUp(offset - at, kPhasePeriodBytes) + at;
+}
+
 // Largest rows first, each at the lowest aligned offset that no placed row of overlapping life covers.
 template <uint32_t kCount>
 constexpr __aicore__ Placement<kCount> Place(const BufferTable<kCount>& table) {
@@ -68,8 +83,7 @@ constexpr __aicore__ Placement<kCount> Place(const BufferTable<kCount>& table) {
       }
     }
     const BufferRow& row = table.rows[next];
-    const uint32_t alignment = Alignment(row.memory);
-    uint32_t offset = 0;
+    uint32_t offset = AlignFor(row, 0);
     for (bool moved = true; moved;) {
       moved = false;
       for (uint32_t i = 0; i < kCount; ++i) {
@@ -78,7 +92,7 @@ constexpr __aicore__ Placement<kCount> Place(const BufferTable<kCount>& table) {
         }
         const uint32_t end = placement.offset[i] + Bytes(table.rows[i]);
         if (offset < end && placement.offset[i] < offset + Bytes(row)) {
-          offset = RoundUp(end, alignment);
+          offset = AlignFor(row, end);
           moved = true;
         }
       }

@@ -72,7 +72,8 @@ py::dict Plan(const py::kwargs& kwargs) {
   }
   return py::dict("block_num"_a = plan.block_num, "tiling_key"_a = plan.tiling_key, "bucket"_a = plan.bucket, "schedule"_a = plan.schedule,
                   "v_tiles"_a = plan.tiling.v_tiles, "v_tile_dim"_a = plan.tiling.v_tile_dim, "workspace_bytes"_a = plan.workspace_bytes,
-                  "workspace"_a = workspace, "buffers"_a = ToList(plan.buffers), "stages"_a = plan.stage_names);
+                  "workspace"_a = workspace, "buffers"_a = ToList(plan.buffers), "stages"_a = plan.stage_names,
+                  "tiling"_a = py::bytes(reinterpret_cast<const char*>(&plan.tiling), sizeof plan.tiling));
 }
 
 py::list ItemsOfCore(const std::vector<int64_t>& lengths, uint32_t core, const py::kwargs& kwargs) {

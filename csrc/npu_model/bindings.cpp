@@ -4,12 +4,15 @@
 #include <dlfcn.h>
 #include <pybind11/functional.h>
 #include <pybind11/stl.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "trace/profile.h"
@@ -39,6 +42,23 @@ using Setter = void (*)(LaunchOptions&, const py::handle&);
 void SetRows(LaunchOptions& options, const py::handle& value) {
   for (const auto& [name, mem, offset, bytes, first, last] : value.cast<std::vector<RowTuple>>()) {
     options.rows.push_back({name, MemNamed(mem), offset, bytes, first, last});
+  }
+}
+
+// Identities as the report prints them.
+void SetDroppedSync(LaunchOptions& options, const py::handle& value) {
+  for (const std::string& identity : value.cast<std::vector<std::string>>()) {
+    size_t used = 0;
+    uint64_t number = 0;
+    try {
+      number = std::stoull(identity, &used, 16);
+    } catch (const std::logic_error&) {
+      used = 0;
+    }
+    if (used == 0 || used != identity.size()) {
+      throw py::value_error("model: drop_sync takes identities of a report's sync.sites, got '" + identity + "'");
+    }
+    options.dropped_sync.insert(number);
   }
 }
 
@@ -77,6 +97,8 @@ const std::map<std::string, Setter>& Setters() {
       {"permute_seed", [](LaunchOptions& o, const py::handle& v) { o.permute_seed = v.cast<uint32_t>(); }},
       {"checked", [](LaunchOptions& o, const py::handle& v) { o.checked = v.cast<bool>(); }},
       {"trace", [](LaunchOptions& o, const py::handle& v) { o.trace = v.cast<bool>(); }},
+      {"sync_sites", [](LaunchOptions& o, const py::handle& v) { o.sync_sites = v.cast<bool>(); }},
+      {"drop_sync", SetDroppedSync},
       {"block_num", [](LaunchOptions& o, const py::handle& v) { o.block_num = v.cast<int>(); }},
       {"tiling_key", [](LaunchOptions& o, const py::handle& v) { o.tiling_key = v.cast<uint64_t>(); }},
       {"stages", [](LaunchOptions& o, const py::handle& v) { o.stage_names = v.cast<std::map<int, std::string>>(); }},
@@ -84,6 +106,22 @@ const std::map<std::string, Setter>& Setters() {
       {"progress", SetProgress},
   };
   return setters;
+}
+
+// dlopen takes a name it knows for the library it has loaded under it, even if the file has been replaced since. Every
+// version gets a spelling of its own: dir/kernel.so, dir/./kernel.so, ...
+std::string SpellingOf(const std::string& library) {
+  using File = std::pair<dev_t, ino_t>;
+  static std::map<std::string, std::vector<File>> versions;  // guarded by the GIL
+  struct stat status;
+  if (stat(library.c_str(), &status) != 0) return library;  // dlopen says why
+  std::vector<File>& known = versions[library];
+  const File file{status.st_dev, status.st_ino};
+  const size_t version = static_cast<size_t>(std::find(known.begin(), known.end(), file) - known.begin());
+  if (version == known.size()) known.push_back(file);
+  std::string spelling = library;
+  for (size_t i = 0; i < version; ++i) spelling.insert(spelling.rfind('/') + 1, "./");
+  return spelling;
 }
 
 // (buffer or None, name, writable, initialised)
@@ -104,7 +142,7 @@ std::shared_ptr<const Report> LaunchLibrary(const std::string& library, const st
     const py::buffer_info& view = views.back();
     gm.push_back({view.ptr, static_cast<uint64_t>(view.size * view.itemsize), name, writable, initialised});
   }
-  void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  void* handle = dlopen(SpellingOf(library).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) throw std::runtime_error(std::string("model: cannot load kernel library: ") + dlerror());
   void* symbol = dlsym(handle, entry.c_str());
   if (symbol == nullptr) throw std::runtime_error("model: " + library + " has no kernel entry '" + entry + "'");

@@ -5,10 +5,12 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
+#include <tuple>
 
 #include "engine/chip_state.h"
 #include "engine/core_state.h"
@@ -67,6 +69,7 @@ void RunBlock(Core& core, void* entry, const std::vector<void*>& pointers) {
     state.error = std::string("the kernel threw: ") + e.what();
   }
   SetCurrentCore(nullptr);
+  state.critical = state.timeline.TakeCriticalPath();
   state.checker.ReleaseShadows();
 }
 
@@ -81,12 +84,71 @@ BlockReport ReportOf(CoreState& state) {
     std::copy(std::begin(time.wait_for), std::end(time.wait_for), std::begin(report.queues[q].wait_for));
   }
   report.stage_busy = state.timeline.stage_busy();
+  report.critical = std::move(state.critical);
   report.traffic = state.timeline.traffic();
   report.error = state.error;
   report.prints = std::move(state.prints);
   report.sites = state.sites.records();
+  for (size_t site = 0; site < report.critical.sites.size(); ++site) {
+    report.sites[site].critical = report.critical.sites[site];
+  }
   report.events = std::move(state.events);
   return report;
+}
+
+bool IsSync(const SiteRecord& site) {
+  const std::string name = site.name;
+  return name == "SetFlag" || name == "WaitFlag" || name == "PipeBarrier";
+}
+
+std::shared_ptr<const SyncReport> SyncOf(const std::vector<std::unique_ptr<CoreState>>& states) {
+  auto sync = std::make_shared<SyncReport>();
+  std::map<uint64_t, size_t> index;
+  std::map<std::tuple<size_t, size_t, int>, uint64_t> pairs;
+  for (const auto& state : states) {
+    std::vector<size_t> of_site;  // the core's numbers -> ours
+    for (const SiteRecord& record : state->sites.records()) {
+      if (!IsSync(record)) {
+        of_site.push_back(0);
+        continue;
+      }
+      const auto [it, fresh] = index.try_emplace(record.identity, sync->sites.size());
+      if (fresh) {
+        sync->sites.push_back({record.identity, record.path, record.name, NormalPath(record.file), record.line,
+                               record.queue, record.library, 0, 0});
+      }
+      sync->sites[it->second].count += record.count;
+      sync->sites[it->second].cycles += record.cycles;
+      of_site.push_back(it->second);
+    }
+    for (const auto& [key, times] : state->flag_pairs) {
+      const auto& [set, wait, id] = key;
+      pairs[{of_site[set], of_site[wait], id}] += times;
+    }
+    // Blocks differ in their data, so a pair belongs to its block.
+    sync->closure += (state->checker.closure().sum() + static_cast<uint64_t>(state->block)) * 0x9E3779B97F4A7C15ull;
+    sync->conflicting_pairs += state->checker.closure().pairs();
+  }
+  for (const auto& [key, times] : pairs) {
+    const auto& [set, wait, id] = key;
+    sync->pairs.push_back({set, wait, id, times});
+  }
+  return sync;
+}
+
+// Puts callers into everything the launch has to say. Asking for them costs a process, so a clean launch does not.
+std::shared_ptr<const Symbolizer> NameCallers(const ChipState& chip,
+                                              const std::vector<std::unique_ptr<CoreState>>& states,
+                                              HazardList& hazards) {
+  auto symbolizer = std::make_shared<Symbolizer>(chip.code);
+  if (chip.options.trace || chip.options.sync_sites || !hazards.items().empty()) {
+    CallPaths paths;
+    for (const auto& state : states) paths.insert(state->call_paths.begin(), state->call_paths.end());
+    symbolizer->Resolve(paths);
+  }
+  hazards = WithCallers(hazards, *symbolizer);
+  for (const auto& state : states) state->error = WithCallers(state->error, *symbolizer);
+  return symbolizer;
 }
 
 }  // namespace
@@ -96,7 +158,7 @@ Report Launch(const std::string& kernel_name, void* entry, const std::vector<GmA
   const auto begin = std::chrono::steady_clock::now();
   unsigned threads = options.threads > 0 ? static_cast<unsigned>(options.threads) : std::thread::hardware_concurrency();
   threads = std::max(1u, threads);
-  ChipState chip(options, static_cast<int>(threads));
+  ChipState chip(options, entry, static_cast<int>(threads));
   Validate(args, options, chip.rows);
   std::vector<void*> pointers;
   for (const GmArg& arg : args) {
@@ -151,6 +213,8 @@ Report Launch(const std::string& kernel_name, void* entry, const std::vector<GmA
   for (int block = 0; block < options.block_num; ++block) states.push_back(cores[block]->TakeState());
   for (auto& state : states) report.hazards.Merge(state->hazards);
   if (options.checked && options.block_num > 1) FindCrossCoreConflicts(chip, states, report.hazards);
+  if (options.sync_sites) report.sync = SyncOf(states);
+  report.symbolizer = NameCallers(chip, states, report.hazards);
   for (auto& state : states) {
     report.blocks.push_back(ReportOf(*state));
     report.core_cycles[state->block % options.cores] += report.blocks.back().cycles;

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "memory/row_table.h"
@@ -36,6 +37,9 @@ struct LaunchOptions {
   bool permute_cube = false;
   uint32_t permute_seed = 0;
   bool trace = false;  // record every instruction's span
+  // Report the flags and barriers the kernel used, by identity, and the closure of ordered conflicting accesses.
+  bool sync_sites = false;
+  std::unordered_set<uint64_t> dropped_sync;  // identities of flags and barriers to leave out
   int cores = 8;
   std::vector<BufferRow> rows;
   std::map<int, std::string> stage_names;

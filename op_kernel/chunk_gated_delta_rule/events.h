@@ -24,23 +24,21 @@ enum VToMte3 : int32_t {
 };
 
 enum Mte3ToV : int32_t {
-  kOutRowsFree = 0,
-  kRowsCopied = 1,
-  kNormCopied = 2,
-  kScoresCopied = 2,
-  kStateOutFree = 3,
-  kConstantsCopied = 4,
-  kStatusCopied = 5,
+  kRowsCopied = 0,
+  kNormCopied = 1,
+  kScoresCopied = 1,
+  kStateOutFree = 2,
+  kConstantsCopied = 3,
 };
 
-enum VToMte2 : int32_t { kRowsReusable = 0, kStateInFree = 1 };
+enum VToMte2 : int32_t { kStateInFree = 0 };
 enum Mte3ToMte2 : int32_t { kRowsLeft = 0 };
 enum Mte2ToV : int32_t { kRowsReady = 0, kStateInReady = 1 };
 
 enum Mte3ToMte1 : int32_t { kScoresInL1 = 0, kResidualInL1 = 0, kSolveInL1 = 1, kVNewInL1 = 1, kInverseInL1 = 2 };
 
 enum Mte1ToM : int32_t { kOperandsReady = 0, kOutOperandsReady = 1 };
-enum MToV : int32_t { kProductReady = 0, kOutProductReady = 1 };
+enum MToV : int32_t { kProductReady = 0 };
 
 }  // namespace chunk_gdr
 

@@ -78,9 +78,7 @@ class ChunkGatedDeltaRule {
     TRACE_START(kEnter);
     BuildConstants();
     TRACE_STOP(kEnter);
-    AscendC::SetFlag<HardEvent::MTE3_V>(kOutRowsFree);
     partition.ForEach(AscendC::GetBlockIdx(), RunItem{*this});
-    AscendC::WaitFlag<HardEvent::MTE3_V>(kOutRowsFree);
   }
 
  private:
@@ -154,8 +152,7 @@ class ChunkGatedDeltaRule {
     const auto gate = Get<kGate, float>();
     const auto beta = Get<kBeta, float>();
     const int64_t k_head = item_.v_head / (tiling_.v_heads / tiling_.k_heads);
-    Handoff<HardEvent::V_MTE2>(kRowsReusable);
-    Handoff<HardEvent::MTE3_MTE2>(kRowsLeft);
+    Handoff<HardEvent::MTE3_MTE2>(kRowsLeft);  // MTE3 has waited for the Vector queue at Split
     LoadRows(key, key_, k_head, tiling_.k_heads, tiling_.k_dim, 0, k_, k_);
     LoadRows(query, query_, k_head, tiling_.k_heads, tiling_.k_dim, 0, k_, k_);
     LoadRows(value, value_, item_.v_head, tiling_.v_heads, tiling_.v_dim, item_.v_begin, v_, ValuePitch());
@@ -182,8 +179,7 @@ class ChunkGatedDeltaRule {
       FillLanes(beta, 0.0f, ~0ull << live_);
     }
     VectorDone();
-    KeysToL1(key, Get<kKeyFactor, float>(), 0);
-    KeysToL1(query, Get<kQueryFactor, float>(), kChunk / kFractal);
+    KeysToL1(key, query);
     Handoff<HardEvent::MTE3_V>(kRowsCopied);
     TRACE_STOP(kLoad);
   }
@@ -311,7 +307,6 @@ class ChunkGatedDeltaRule {
     Handoff<HardEvent::MTE1_M>(kOperandsReady);
     Multiply(product, a, b, v_, k_, kT, false);
     Multiply(product, a[lo_at], b, v_, k_, kT, true);
-    Handoff<HardEvent::M_V>(kProductReady);
 
     const auto m_hi = Get<kScoresHiL1, half>();
     const auto m_lo = Get<kScoresLoL1, half>();
@@ -321,7 +316,7 @@ class ChunkGatedDeltaRule {
     LoadBThreeTerms(Get<kVNewB, half>(), {v_hi, kT, 0, 0}, {v_lo, kT, 0, 0}, kT, v_);
     Handoff<HardEvent::MTE1_M>(kOutOperandsReady);
     Multiply(Get<kOutC, float>(), Get<kScoresA, half>(), Get<kVNewB, half>(), kT, v_, kThreeTerms * kT, false);
-    Handoff<HardEvent::M_V>(kOutProductReady);
+    Handoff<HardEvent::M_V>(kProductReady);
 
     const auto state = Get<kStateNz, float>();
     const auto delta = Get<kStateDelta, float>();
@@ -351,14 +346,12 @@ class ChunkGatedDeltaRule {
     ScaleRows(out, out, factor, kChunk, v_);
     VectorDone();
     const auto rows = Get<kOutRows, half>();  // [BT, v], odd pitch
-    AscendC::WaitFlag<HardEvent::MTE3_V>(kOutRowsFree);
     NzToRows(rows, out, kChunk, v_, ValuePitch());
     Handoff<HardEvent::V_MTE3>(kOutRowsReady);
     const int64_t offset = (token_ * tiling_.v_heads + item_.v_head) * tiling_.v_dim + item_.v_begin;
     AscendC::DataCopy(out_[offset], rows,
                       AscendC::DataCopyParams(static_cast<uint16_t>(live_), static_cast<uint16_t>(v_), static_cast<uint16_t>(ValuePitch() - v_),
                                               static_cast<uint16_t>(tiling_.v_heads * tiling_.v_dim / kFractal - v_)));
-    AscendC::SetFlag<HardEvent::MTE3_V>(kOutRowsFree);
     TRACE_STOP(kOutput);
   }
 
@@ -391,26 +384,37 @@ class ChunkGatedDeltaRule {
                                               static_cast<uint16_t>(pitch_blocks - strips)));
   }
 
-  // k or q rows to their half of the [2 BT, k] operand in L1, as they are or scaled to norm <= 2 with the rest in `factor`.
-  __aicore__ inline void KeysToL1(const LocalTensor<half>& rows, const LocalTensor<float>& factor, uint32_t first_fractal_row) {
-    constexpr uint16_t kTwoChunks = 2 * kChunk;
-    const LocalTensor<half> l1 = Get<kKeyQueryL1, half>()[first_fractal_row * kFractalElems];
-    const int32_t id = first_fractal_row == 0 ? kKeyRowsReady : kQueryRowsReady;
+  // k and q rows to the [2 BT, k] operand in L1: as they are, or scaled to norm <= 2 with the rest of the l2norm in the factors.
+  __aicore__ inline void KeysToL1(const LocalTensor<half>& key, const LocalTensor<half>& query) {
+    const auto key_factor = Get<kKeyFactor, float>();
+    const auto query_factor = Get<kQueryFactor, float>();
     if (tiling_.use_qk_l2norm) {
-      const auto scaled = Get<kNormHalf, half>();  // [BT, k] NZ
-      if (first_fractal_row != 0) {
-        Handoff<HardEvent::MTE3_V>(kNormCopied);
-      }
-      L2NormRows(scaled, factor, rows, k_, k_, {Get<kNormTile, float>(), Get<kNormSum, float>(), Get<kNormVectors, float>()});
-      Handoff<HardEvent::V_MTE3>(id);
-      AscendC::DataCopy(l1, scaled, AscendC::DataCopyParams(static_cast<uint16_t>(k_), kChunk, 0, kTwoChunks - kChunk));
+      NormRowsToL1(key, key_factor, 0, kKeyRowsReady);
+      Handoff<HardEvent::MTE3_V>(kNormCopied);
+      NormRowsToL1(query, query_factor, kChunk / kFractal, kQueryRowsReady);
     } else {
-      AscendC::Duplicate(factor, 1.0f, kChunk * kFractal);
-      Handoff<HardEvent::V_MTE3>(id);
-      for (uint32_t s = 0; s < k_; ++s) {
-        AscendC::DataCopy(l1[s * kTwoChunks * kFractal], rows[s * kFractal],
-                          AscendC::DataCopyParams(kChunk, 1, static_cast<uint16_t>(k_ - 1), 0));
-      }
+      AscendC::Duplicate(key_factor, 1.0f, kChunk * kFractal);
+      AscendC::Duplicate(query_factor, 1.0f, kChunk * kFractal);
+      Handoff<HardEvent::V_MTE3>(kKeyRowsReady);
+      RowsToL1(key, 0);
+      RowsToL1(query, kChunk / kFractal);
+    }
+  }
+
+  __aicore__ inline void NormRowsToL1(const LocalTensor<half>& rows, const LocalTensor<float>& factor, uint32_t first_fractal_row,
+                                      int32_t ready) {
+    const auto scaled = Get<kNormHalf, half>();  // [BT, k] NZ
+    L2NormRows(scaled, factor, rows, k_, k_, {Get<kNormTile, float>(), Get<kNormSum, float>(), Get<kNormVectors, float>()});
+    Handoff<HardEvent::V_MTE3>(ready);
+    AscendC::DataCopy(Get<kKeyQueryL1, half>()[first_fractal_row * kFractalElems], scaled,
+                      AscendC::DataCopyParams(static_cast<uint16_t>(k_), kChunk, 0, kChunk));
+  }
+
+  __aicore__ inline void RowsToL1(const LocalTensor<half>& rows, uint32_t first_fractal_row) {
+    const LocalTensor<half> l1 = Get<kKeyQueryL1, half>()[first_fractal_row * kFractalElems];
+    for (uint32_t s = 0; s < k_; ++s) {
+      AscendC::DataCopy(l1[s * 2 * kChunk * kFractal], rows[s * kFractal],
+                        AscendC::DataCopyParams(kChunk, 1, static_cast<uint16_t>(k_ - 1), 0));
     }
   }
 
@@ -530,7 +534,6 @@ class ChunkGatedDeltaRule {
     AscendC::Duplicate(word, static_cast<int32_t>(status), kStatusBlockBytes / sizeof(int32_t));
     Handoff<HardEvent::V_MTE3>(kStatusReady);
     AscendC::DataCopy(status_[StatusOffset(AscendC::GetBlockIdx()) / sizeof(int32_t)], word, kStatusBlockBytes / sizeof(int32_t));
-    Handoff<HardEvent::MTE3_V>(kStatusCopied);
     TRACE_STOP(kEnter);
   }
 

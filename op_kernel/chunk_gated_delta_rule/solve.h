@@ -25,7 +25,6 @@ class UnitLowerInverse {
     constexpr uint32_t kDiagonal = kT * kFractalElems + kFractalElems;  // from one diagonal block to the next
     ToLanes<kSubBlocks>(Get<kSolveA, float>(), a, kDiagonal);
     AscendC::Duplicate(u, 0.0f, kChunk * kChunk);
-    VectorDone();
     InvertLanes(Get<kSolveX, float>(), Get<kSolveA, float>());
     FromLanes<kSubBlocks>(u, Get<kSolvePad, float>(), Get<kSolveX, float>(), kDiagonal);
     SplitConsume(Get<kAHiUb, half>(), Get<kALoUb, half>(), a, kChunk * kChunk);
@@ -42,7 +41,6 @@ class UnitLowerInverse {
   __aicore__ inline void InverseToL1(bool with_a) {
     const auto hi = Get<kInverseHi, half>();
     const auto lo = Get<kInverseLo, half>();
-    VectorDone();
     SplitKeep(hi, lo, Get<kInverseRest, float>(), Get<kInverse, float>(), kChunk * kChunk);
     Handoff<AscendC::HardEvent::V_MTE3>(kSolveSplit);
     if (with_a) {
@@ -87,6 +85,7 @@ class UnitLowerInverse {
       CopyResult(Get<kInverse, float>()[(first * kT + first + size) * kFractalElems], Get<kSolveC, float>()[p * block], size, size, 0,
                  (kT - size) * kFractalElems / kFloatsPerBlock);
     }
+    VectorDone();
   }
 
   __aicore__ inline void Load(uint32_t pair, uint32_t size, const NzBlock& a_hi, const NzBlock& a_lo, const NzBlock& b_hi, const NzBlock& b_lo) {

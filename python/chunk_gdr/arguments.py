@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Command-line flags that several subcommands share: the case to run and the way the host model runs it."""
+"""Command-line flags that several subcommands share: the case to run, its tensors, the way the host model runs it."""
 
 from __future__ import annotations
 
 import argparse
 from dataclasses import replace
 
-from .cases import BETAS, GATES, KEYS, Case
+from .capture import load_inputs
+from .cases import BETAS, GATES, KEYS, Case, Inputs, chunk_state_like, make_inputs
 
 CORES = 8  # of the chip
 EXECUTION_FLAGS = ("cores", "threads", "params", "overflow", "permute_cube")
+INPUT_FLAGS = {"scale", "l2norm", "chunk_state"}  # fields of a case that also apply to captured tensors
 
 
 class UsageError(Exception):
@@ -124,6 +126,22 @@ def case_of(arguments: argparse.Namespace) -> Case:
         if getattr(case, name) > 128:
             raise UsageError(f"--{name} {getattr(case, name)}: head dims go from 1 to 128")
     return case
+
+
+def load(path: str | None, given: dict, arguments: argparse.Namespace, half: bool) -> tuple[Inputs, list[str]]:
+    """The tensors of a generated case, or those of a file with the flags that apply to them."""
+    if path is None:
+        return make_inputs(case_of(arguments)), []
+    for name in sorted(given.keys() - INPUT_FLAGS):
+        flag = {"pass_lengths": "no-lengths"}.get(name, name.replace("_", "-"))
+        raise UsageError(f"--input brings its own tensors: --{flag} does not apply")
+    inputs, notes = load_inputs(path, half)
+    if "scale" in given:
+        inputs.scale = given["scale"]
+    inputs.use_qk_l2norm_in_kernel |= given.get("l2norm", False)
+    if given.get("chunk_state"):
+        inputs.chunk_state = chunk_state_like(inputs)
+    return inputs, notes
 
 
 def add_execution_flags(parser: argparse.ArgumentParser, adversarial: bool = True) -> None:

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command chunk-gdr: run, plan, check. Exit code 0: all bars hold; 1: a bar is missed; 2: wrong use."""
+"""The command chunk-gdr: run, plan, check, profile, model.
+
+Exit code 0: all bars hold; 1: a bar is missed; 2: wrong use.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +21,16 @@ from .arguments import (
     case_of,
     execution_options,
     given_case,
+    load,
     whole,
 )
 from .capture import CaptureError, check_writable, load_inputs, save_outputs
-from .cases import SUITE, Inputs, chunk_state_like, make_inputs
+from .cases import SUITE
 from .check import check_suite, suite_inputs
+from .model import BuildError
+from .model_command import add_model_command
+from .profile import ProfileError
+from .profile.command import add_profile_command
 from .progress import Progress
 from .report import RunReport
 from .runner import (
@@ -37,7 +45,6 @@ from .runner import (
 )
 
 BACKENDS = ("model", "native", "reference")
-INPUT_FLAGS = {"scale", "l2norm", "chunk_state"}  # fields of a case that also apply to captured tensors
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -83,8 +90,16 @@ def build_parser() -> argparse.ArgumentParser:
     check.add_argument("--case", action="append", choices=list(SUITE), help="only this case; may be repeated")
     check.add_argument("--input", metavar="X.npz", help="check captured tensors instead of the suite")
     check.add_argument("--json", action="store_true", help="one JSON object on stdout instead of the table")
+    check.add_argument(
+        "--sync-mutants",
+        action="store_true",
+        help="instead: remove every flag pair and barrier of the kernel by itself and see whether the hazard checker notices",
+    )
     add_execution_flags(check, adversarial=False)
     check.set_defaults(function=check_command)
+
+    add_profile_command(commands)
+    add_model_command(commands)
     return parser
 
 
@@ -117,22 +132,6 @@ def overflow_mode(arguments: argparse.Namespace, on_model: bool) -> str:
     return (arguments.overflow or "saturate") if on_model else "inf"
 
 
-def load(path: str | None, given: dict, arguments: argparse.Namespace, half: bool) -> tuple[Inputs, list[str]]:
-    """The tensors of a generated case, or those of a file with the flags that apply to them."""
-    if path is None:
-        return make_inputs(case_of(arguments)), []
-    for name in sorted(given.keys() - INPUT_FLAGS):
-        flag = {"pass_lengths": "no-lengths"}.get(name, name.replace("_", "-"))
-        raise UsageError(f"--input brings its own tensors: --{flag} does not apply")
-    inputs, notes = load_inputs(path, half)
-    if "scale" in given:
-        inputs.scale = given["scale"]
-    inputs.use_qk_l2norm_in_kernel |= given.get("l2norm", False)
-    if given.get("chunk_state"):
-        inputs.chunk_state = chunk_state_like(inputs)
-    return inputs, notes
-
-
 def plan_command(arguments: argparse.Namespace) -> int:
     plan = plan_of_case(case_of(arguments), arguments.cores or CORES)
     print(json.dumps(plan.to_dict()) if arguments.json else plan)
@@ -140,12 +139,25 @@ def plan_command(arguments: argparse.Namespace) -> int:
 
 
 def check_command(arguments: argparse.Namespace) -> int:
+    if arguments.sync_mutants:
+        return sync_mutants_command(arguments)
     if arguments.input:
         suite = {arguments.input: load_inputs(arguments.input)[0]}
     else:
         suite = suite_inputs(arguments.case)
     with Progress("checking") as progress:
         result = check_suite(suite, arguments.seeds, execution_options(arguments), progress)
+    print(result.to_json() if arguments.json else result)
+    return 0 if result.passed else 1
+
+
+def sync_mutants_command(arguments: argparse.Namespace) -> int:
+    from .sync_mutants import campaign, operator_scenarios
+
+    if arguments.input or arguments.case or execution_options(arguments):
+        raise UsageError("--sync-mutants brings its own cases and options: only --json goes with it")
+    with Progress("checking") as progress:
+        result = campaign(operator_scenarios(), progress=progress)
     print(result.to_json() if arguments.json else result)
     return 0 if result.passed else 1
 
@@ -165,7 +177,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = build_parser()
     arguments = parser.parse_args(join_gate(sys.argv[1:] if argv is None else argv))
     if arguments.command is None:
-        parser.error("a command is needed: run, plan or check")
+        parser.error("a command is needed: run, plan, check, profile or model")
     try:
         code = arguments.function(arguments)
         sys.stdout.flush()
@@ -186,7 +198,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def usage_message(error: Exception) -> str | None:
     """One line for what the user can put right; None for what is a fault of this program."""
-    if isinstance(error, (UsageError, CaptureError)):
+    if isinstance(error, (UsageError, CaptureError, ProfileError, BuildError)):
         return str(error)
     if isinstance(error, MemoryError):
         return f"not enough memory for these shapes ({error})"

@@ -112,7 +112,8 @@ def run(
 
     options: execution="program"|"adversarial", seed=0, threads=0 (all), cores=8, params="pessimistic"|"optimistic",
     overflow="saturate"|"inf", permute_cube=False, checked=True, trace=False, progress=callable(done, total),
-    buffers=[(name, memory, offset_bytes, bytes, first_stage, last_stage)], stages={id: name}.
+    buffers=[(name, memory, offset_bytes, bytes, first_stage, last_stage)], stages={id: name}, sync_sites=False (report every
+    flag and barrier with its identity), drop_sync=[identity] (leave these out).
 
     What the kernel does wrong is in the report, not an exception.
     """
@@ -232,6 +233,8 @@ def _compile_command(
     command = shlex.split(os.environ.get("CXX", "g++"))
     # -fno-gnu-unique: template statics of different kernels must not be merged across libraries.
     command += ["-std=c++17", optimize, "-fPIC", "-shared", "-fno-gnu-unique", "-ffp-contract=off"]
+    # For the call paths in reports.
+    command += ["-g1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]
     command += [f"-I{Path(folder).resolve()}" for folder in include]
     for folder in include_dirs():
         command += ["-isystem", str(folder)]

@@ -107,6 +107,11 @@ def hazard_text(model: dict, top: int = 10) -> str:
     return "\n".join(lines)
 
 
+def path_cycles(path: dict) -> dict[str, float]:
+    """Cycles on the critical path of each queue, latency of its results included."""
+    return {queue: path["busy"][queue] + path["latency"][queue] for queue in path["busy"]}
+
+
 def cycle_text(model: dict) -> str:
     """Cycles of each core and how long each queue was busy; bytes; the stages."""
     cycles = model["model_cycles"]
@@ -119,9 +124,13 @@ def cycle_text(model: dict) -> str:
     for block in model["blocks"]:
         busy = "".join(f"{block['queues'][queue]['busy']:11,.0f}" for queue in queues)
         lines.append(f"core {block['block']:<9d}{busy}  of {block['cycles']:,.0f}")
+    path = model["critical_path"]
+    on_path = {stage["stage"]: path_cycles(stage) for stage in path["stages"]}
     for stage in model["stages"]:
         if any(stage["busy"].values()):
-            lines.append(f"{stage['name']:14s}" + "".join(f"{stage['busy'][queue]:11,.0f}" for queue in queues))
+            busy = "".join(f"{stage['busy'][queue]:11,.0f}" for queue in queues)
+            lines.append(f"{stage['name']:14s}{busy}  {sum(on_path.get(stage['stage'], {}).values()):,.0f} on the critical path")
+    lines.append("critical path " + "".join(f"{path_cycles(path)[queue]:11,.0f}" for queue in queues) + f"  of {path['cycles']:,.0f}")
     traffic = model["traffic"]
     lines.append(
         f"GM bytes: {traffic['gm_read_bytes']:,} read, {traffic['gm_write_bytes']:,} written;"

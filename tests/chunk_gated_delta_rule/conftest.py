@@ -54,3 +54,8 @@ def run_model():
 @pytest.fixture
 def check_model():
     return lambda case, **options: check_on("model", case, **options)
+
+
+@pytest.fixture
+def check_on_backend():
+    return check_on

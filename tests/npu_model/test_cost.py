@@ -130,6 +130,58 @@ def test_waits_name_the_culprit(lib):
     assert traffic["gm_read_bytes"] == traffic["gm_write_bytes"] == 20 * 8192 * 4
 
 
+def path_of(report):
+    return report.to_dict()["critical_path"]
+
+
+def parts(path, kind):
+    return {queue: cycles for queue, cycles in path[kind].items() if cycles}
+
+
+@BOTH
+def test_critical_path_of_a_vector_chain(lib, params):
+    """All of it but the start: the queue is busy, then every result becomes visible."""
+    rounds = 50
+    report = model.run(lib, "vector_chain", {}, tiling=struct.pack("<II", 0, rounds), params=("pessimistic", "optimistic")[params])
+    path = path_of(report)
+    assert path["cycles"] == pytest.approx(report.cycles, rel=1e-6)
+    # Two fills of 256 repeats stand before the rounds.
+    fills = 2 * (256 + VECTOR_STARTUP[params])
+    assert parts(path, "busy")["V"] == pytest.approx(fills + rounds * (32 + VECTOR_STARTUP[params]))
+    assert parts(path, "latency") == {"V": pytest.approx((1 + rounds) * VECTOR_VISIBLE[params])}
+    assert parts(path, "other_blocks") == {}
+    muls = path["lines"][0]
+    assert muls["instruction"] == "V Muls"
+    assert muls["cycles"] == pytest.approx(rounds * (32 + VECTOR_STARTUP[params] + VECTOR_VISIBLE[params]))
+    assert "cost.cpp:" in muls["place"]
+
+
+@BOTH
+def test_critical_path_alternates_between_queues(lib, params):
+    """One buffer: load, latency, store, latency; nothing else is on the path but flags and the issue of the first load."""
+    rounds = 20
+    args = {**gm(8192 * rounds), "z": np.zeros(8192 * rounds, np.float32)}
+    report = model.run(lib, "ping_pong", args, tiling=struct.pack("<II", 1, rounds), params=("pessimistic", "optimistic")[params])
+    path = path_of(report)
+    assert path["cycles"] == pytest.approx(report.cycles, rel=1e-6)
+    moved = rounds * 8192 * 4 / GM_RATE
+    assert path["busy"]["MTE2"] == pytest.approx(moved, rel=0.01) and path["busy"]["MTE3"] == pytest.approx(moved, rel=0.01)
+    assert parts(path, "latency") == {queue: pytest.approx(rounds * GM_LATENCY[params]) for queue in ("MTE2", "MTE3")}
+
+
+def test_critical_path_leaves_out_what_overlaps(lib):
+    """Two buffers: the stores hide behind the loads, or the loads behind the stores; never both on the path."""
+    rounds = 40
+    args = {**gm(8192 * rounds), "z": np.zeros(8192 * rounds, np.float32)}
+    report = model.run(lib, "ping_pong", args, tiling=struct.pack("<II", 0, rounds))
+    path = path_of(report)
+    assert path["cycles"] == pytest.approx(report.cycles, rel=1e-6)
+    moved = 2 * rounds * 8192 * 4 / GM_RATE
+    assert path["busy"]["MTE2"] + path["busy"]["MTE3"] < 0.55 * moved
+    total = sum(sum(stage[kind].values()) for stage in path["stages"] for kind in ("busy", "latency", "other_blocks"))
+    assert total == pytest.approx(path["cycles"])
+
+
 def test_profile_files(lib, tmp_path):
     args = {"x": np.zeros(4096, np.float16)}
     report = model.run(lib, "cube_chain", args, tiling=struct.pack("<II", 2, 3), trace=True)

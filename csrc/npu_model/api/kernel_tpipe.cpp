@@ -94,6 +94,7 @@ void TPipe::Destroy(Site site) {
   open_ = false;
   npu_model::Core& core = npu_model::Core::Current();
   WaitFreeEvents(site);
+  const npu_model::Core::LibraryScope scope(core);
   core.PipeBarrierAll(site);
   core.ScalarCacheCleanInvalidate(0, 0, site);
   core.ClosePool("TPipe", site);

@@ -65,10 +65,10 @@ void Timeline::AddBusy(Queue queue, double cycles, int stage) {
   stage_busy_[row][static_cast<int>(queue)] += cycles;
 }
 
-double Timeline::Scalar(double cycles, int stage) {
+Moment Timeline::Scalar(double cycles, int stage) {
   QueueTime& s = At(Queue::kS);
-  s.free += cycles;
-  s.complete = std::max(s.complete, s.free);
+  s.free = links_.Append(s.free, cycles, Queue::kS, stage, LinkKind::kBusy);
+  s.complete = Later(s.complete, s.free);
   AddBusy(Queue::kS, cycles, stage);
   return s.free;
 }
@@ -168,71 +168,72 @@ Timeline::Duration Timeline::DurationOf(const Instr& instr, L2Tracker* l2, uint6
   return {};
 }
 
-Span Timeline::Execute(const Instr& instr, double issued, int stage, L2Tracker* l2, uint64_t gm_base) {
+Span Timeline::Execute(const Instr& instr, const Moment& issued, int stage, uint32_t site, L2Tracker* l2,
+                       uint64_t gm_base) {
   QueueTime& queue = At(instr.queue);
   const Duration duration = DurationOf(instr, l2, gm_base);
-  const double start = std::max(queue.free, issued);
-  queue.wait_for[static_cast<int>(Queue::kS)] += start - queue.free;
-  queue.free = start + duration.occupied;
-  queue.complete = std::max(queue.complete, queue.free + duration.latency);
+  const Moment start = Later(queue.free, issued);
+  queue.wait_for[static_cast<int>(Queue::kS)] += start.at - queue.free.at;
+  queue.free = links_.Append(start, duration.occupied, instr.queue, stage, LinkKind::kBusy, site);
+  if (queue.free.at + duration.latency > queue.complete.at) {
+    queue.complete = duration.latency == 0 ? queue.free
+                                           : links_.Append(queue.free, duration.latency, instr.queue, stage,
+                                                           LinkKind::kLatency, site);
+  }
   ++queue.instructions;
   AddBusy(instr.queue, duration.occupied, stage);
-  return {start, duration.occupied};
+  return {start.at, duration.occupied};
 }
 
-double Timeline::SetFlag(Queue src, double issued) {
+Moment Timeline::SetFlag(Queue src, const Moment& issued, int stage) {
   ++traffic_.flag_sets;
   QueueTime& queue = At(src);
   if (src == Queue::kS) return queue.free;
-  queue.free = std::max(queue.free, issued) + params_.flag;
-  queue.complete = std::max(queue.complete, queue.free);
+  queue.free = links_.Append(Later(queue.free, issued), params_.flag, src, stage, LinkKind::kBusy);
+  queue.complete = Later(queue.complete, queue.free);
   return queue.complete;
 }
 
-Span Timeline::WaitFlag(Queue src, Queue dst, double issued, double raised) {
+Span Timeline::WaitFlag(Queue src, Queue dst, const Moment& issued, int stage, const Moment& raised) {
   ++traffic_.flag_waits;
   QueueTime& queue = At(dst);
-  const double ready = std::max(queue.free, issued);
-  queue.wait_for[static_cast<int>(Queue::kS)] += ready - queue.free;
-  const double stall = std::max(0.0, raised - ready);
+  const Moment ready = Later(queue.free, issued);
+  queue.wait_for[static_cast<int>(Queue::kS)] += ready.at - queue.free.at;
+  const double stall = std::max(0.0, raised.at - ready.at);
   queue.wait_for[static_cast<int>(src)] += stall;
-  queue.free = ready + stall + (dst == Queue::kS ? 0 : params_.flag);
-  queue.complete = std::max(queue.complete, queue.free);
-  return {ready, stall};
+  queue.free = Later(ready, raised);
+  if (dst != Queue::kS) queue.free = links_.Append(queue.free, params_.flag, dst, stage, LinkKind::kBusy);
+  queue.complete = Later(queue.complete, queue.free);
+  return {ready.at, stall};
 }
 
-Span Timeline::Barrier(Queue q, double issued) {
+Span Timeline::Barrier(Queue q, const Moment& issued) {
   ++traffic_.queue_barriers;
   QueueTime& queue = At(q);
-  const double ready = std::max(queue.free, issued);
-  queue.wait_for[static_cast<int>(Queue::kS)] += ready - queue.free;
-  const double stall = std::max(0.0, queue.complete - ready);
+  const Moment ready = Later(queue.free, issued);
+  queue.wait_for[static_cast<int>(Queue::kS)] += ready.at - queue.free.at;
+  const double stall = std::max(0.0, queue.complete.at - ready.at);
   queue.wait_for[static_cast<int>(q)] += stall;
-  queue.free = ready + stall;
-  return {ready, stall};
+  queue.free = Later(ready, queue.complete);
+  return {ready.at, stall};
 }
 
 void Timeline::BarrierAll() {
   ++traffic_.full_barriers;
-  double all = 0;
+  const Moment all = End();
   int last = 0;
-  for (int q = 0; q < kQueueCount; ++q) {
-    if (queues_[q].complete > all) {
-      all = queues_[q].complete;
-      last = q;
-    }
-  }
-  for (int q = 0; q < kQueueCount; ++q) {
-    queues_[q].wait_for[last] += std::max(0.0, all - queues_[q].free);
-    queues_[q].free = std::max(queues_[q].free, all);
-    queues_[q].complete = std::max(queues_[q].complete, all);
+  for (int q = kQueueCount - 1; q >= 0; --q) last = queues_[q].complete.at == all.at ? q : last;
+  for (QueueTime& queue : queues_) {
+    queue.wait_for[last] += std::max(0.0, all.at - queue.free.at);
+    queue.free = Later(queue.free, all);
+    queue.complete = Later(queue.complete, all);
   }
 }
 
 void Timeline::ScalarWaitsFor(Queue queue) {
-  const double stall = std::max(0.0, At(queue).complete - now());
-  At(Queue::kS).wait_for[static_cast<int>(queue)] += stall;
-  At(Queue::kS).free += stall;
+  const Moment& visible = At(queue).complete;
+  At(Queue::kS).wait_for[static_cast<int>(queue)] += std::max(0.0, visible.at - now());
+  At(Queue::kS).free = Later(At(Queue::kS).free, visible);
 }
 
 Span Timeline::ScalarAccess(double cycles, int stage) {
@@ -243,17 +244,27 @@ Span Timeline::ScalarAccess(double cycles, int stage) {
 }
 
 void Timeline::AdvanceTo(double time, Queue why) {
+  // The queues are drained, so S is the last of them.
+  const Moment& s = At(Queue::kS).free;
+  const Moment arrival =
+      time > s.at ? links_.Append(s, time - s.at, Queue::kS, -1, LinkKind::kBlocks) : Moment{time, s.link};
   for (QueueTime& queue : queues_) {
-    queue.wait_for[static_cast<int>(why)] += std::max(0.0, time - queue.free);
-    queue.free = std::max(queue.free, time);
-    queue.complete = std::max(queue.complete, time);
+    queue.wait_for[static_cast<int>(why)] += std::max(0.0, time - queue.free.at);
+    queue.free = Later(queue.free, arrival);
+    queue.complete = Later(queue.complete, arrival);
   }
 }
 
-double Timeline::Total() const {
-  double total = 0;
-  for (const QueueTime& queue : queues_) total = std::max(total, queue.complete);
-  return total;
+const Moment& Timeline::End() const {
+  const Moment* end = &queues_[0].complete;
+  for (const QueueTime& queue : queues_) end = &Later(*end, queue.complete);
+  return *end;
+}
+
+CriticalPath Timeline::TakeCriticalPath() {
+  CriticalPath path = links_.Trace(End().link);
+  links_.Release();
+  return path;
 }
 
 }  // namespace npu_model

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cost/critical_path.h"
 #include "cost/l2.h"
 #include "cost/params.h"
 #include "engine/core.h"
@@ -40,8 +41,8 @@ struct Traffic {
 };
 
 struct QueueTime {
-  double free = 0;      // the next instruction of the queue may start
-  double complete = 0;  // everything so far is finished and visible
+  Moment free;      // the next instruction of the queue may start
+  Moment complete;  // everything so far is finished and visible
   double busy = 0;
   double wait_for[kQueueCount] = {};  // idle because of: another queue's flag, own barrier (own index), late issue (S)
   uint64_t instructions = 0;
@@ -57,15 +58,15 @@ class Timeline {
   explicit Timeline(const CostParams& params) : params_(params) {}
 
   // S issues something for another queue; returns the time it reaches the queue.
-  double Issue(int stage) { return Scalar(params_.issue, stage); }
-  double IssueFlag(int stage) { return Scalar(params_.flag, stage); }
+  Moment Issue(int stage) { return Scalar(params_.issue, stage); }
+  Moment IssueFlag(int stage) { return Scalar(params_.flag, stage); }
   // Executes an instruction that reached its queue at `issued`. `l2` is the tracker of the GM argument it touches, if
-  // any; `gm_base` the argument's start.
-  Span Execute(const Instr& instr, double issued, int stage, L2Tracker* l2, uint64_t gm_base);
+  // any; `gm_base` the argument's start; `site` its number among the core's sites.
+  Span Execute(const Instr& instr, const Moment& issued, int stage, uint32_t site, L2Tracker* l2, uint64_t gm_base);
   // Time at which the flag is up.
-  double SetFlag(Queue src, double issued);
-  Span WaitFlag(Queue src, Queue dst, double issued, double raised);
-  Span Barrier(Queue queue, double issued);
+  Moment SetFlag(Queue src, const Moment& issued, int stage);
+  Span WaitFlag(Queue src, Queue dst, const Moment& issued, int stage, const Moment& raised);
+  Span Barrier(Queue queue, const Moment& issued);
   void BarrierAll();
   void SprWrites(int writes, int stage) { Scalar(params_.spr_write * writes, stage); }
   // The compiler's auto-sync would make S wait for `queue` here.
@@ -74,8 +75,12 @@ class Timeline {
   void AdvanceTo(double time, Queue why);
 
   const CostParams& params() const { return params_; }
-  double now() const { return queues_[0].free; }
-  double Total() const;
+  double now() const { return queues_[0].free.at; }
+  // S now, as the time something is issued.
+  const Moment& Present() const { return queues_[0].free; }
+  double Total() const { return End().at; }
+  // Of the time up to Total(). Forgets the links it was made of.
+  CriticalPath TakeCriticalPath();
   const QueueTime& queue(Queue q) const { return queues_[static_cast<int>(q)]; }
   // Busy cycles by stage and queue; stage -1 (outside any) comes first.
   const std::vector<std::vector<double>>& stage_busy() const { return stage_busy_; }
@@ -83,7 +88,8 @@ class Timeline {
   const Traffic& traffic() const { return traffic_; }
 
  private:
-  double Scalar(double cycles, int stage);
+  Moment Scalar(double cycles, int stage);
+  const Moment& End() const;
   void AddBusy(Queue queue, double cycles, int stage);
   struct Duration {
     double occupied = 0;
@@ -99,6 +105,7 @@ class Timeline {
   std::vector<std::vector<double>> stage_busy_;
   Traffic traffic_;
   uint64_t l2_clock_ = 0;
+  CriticalLinks links_;
 };
 
 }  // namespace npu_model

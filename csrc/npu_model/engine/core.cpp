@@ -111,7 +111,7 @@ uint8_t* CoreState::ScalarAccess(const Operand& operand, const char* name, Site 
   Instr instr(Queue::kS, name, site, Cost());
   instr.Add(operand).access = store ? Access::kWrite : Access::kRead;
   IssueContext context;
-  Begin(name, site, Queue::kS, context, timeline.now());
+  Begin(name, site, Queue::kS, context, timeline.Present());
   if (operand.mem != Mem::kUb && operand.mem != Mem::kGm) {
     ReportAt(Rule::kBuffer2, name, site, std::string("the scalar unit does not reach ") + Name(operand.mem));
     return nullptr;

@@ -22,6 +22,8 @@ CoreState::CoreState(ChipState& chip_state, CoreMemory& core_memory, int block_i
       block(block_idx),
       checked(chip_state.options.checked),
       adversarial(chip_state.options.adversarial),
+      tracer(chip_state.code, checked || chip_state.options.trace || chip_state.options.sync_sites ||
+                                  !chip_state.options.dropped_sync.empty()),
       checker(chip_state, block_idx, log, sites, hazards),
       timeline(params),
       adversary(chip_state.options.seed, block_idx),
@@ -33,7 +35,11 @@ void CoreState::Throw() {
 }
 
 void CoreState::ReportAt(Rule rule, const char* name, Site site, const std::string& text, const std::string& fix) {
-  checker.Report(rule, Grade::kError, checker.DescribeSite(name, site, Queue::kS, CurrentStage()), text, fix);
+  AccessReport access = checker.DescribeSite(name, site, Queue::kS, CurrentStage());
+  CallPath path;
+  access.path = tracer.Capture(path);
+  call_paths.emplace(access.path, path);
+  checker.Report(rule, Grade::kError, access, text, fix);
 }
 
 void CoreState::Record(TraceEvent::Kind kind, Queue queue, const IssueContext& context, const Span& span, Queue other,
@@ -55,10 +61,24 @@ void CoreState::Record(TraceEvent::Kind kind, Queue queue, const IssueContext& c
   events.push_back(event);
 }
 
-void CoreState::Begin(const char* name, Site site, Queue queue, IssueContext& context, double issued) {
+bool CoreState::IsDropped(const char* name, Site site) const {
+  const auto& dropped = chip.options.dropped_sync;
+  if (dropped.empty()) return false;
+  CallPath path;
+  const uint64_t path_id = tracer.Capture(path);
+  return dropped.count(path_id != 0 ? path_id : LineIdentity(name, site)) != 0;
+}
+
+void CoreState::Begin(const char* name, Site site, Queue queue, IssueContext& context, const Moment& issued,
+                      bool library) {
   LogEntry& entry = log.Append(queue);
   context.tag = MakeTag(queue, log.LastSeq(queue));
-  context.site = sites.Intern(name, site, queue);
+  CallPath path;
+  const uint64_t path_id = tracer.Capture(path);
+  const size_t known = sites.records().size();
+  context.site = sites.Intern(name, site, queue, path_id);
+  if (sites.records().size() != known) call_paths.emplace(path_id, path);
+  sites[context.site].library |= library;
   context.issued = issued;
   context.stage = static_cast<int16_t>(CurrentStage());
   context.scalar = ClockOf(Queue::kS);
@@ -80,7 +100,7 @@ void CoreState::ExecuteInstr(const Instr& instr, IssueContext& context) {
   }
   if (context.performed) {
     if (checked) checker.Execute(instr, context, clock);
-    const Span span = timeline.Execute(instr, context.issued, context.stage, l2, gm_base);
+    const Span span = timeline.Execute(instr, context.issued, context.stage, context.site, l2, gm_base);
     uint64_t bytes = 0;
     for (int i = 0; chip.options.trace && i < instr.count; ++i) {
       if (instr.operands[i].access == Access::kRead) bytes += BytesOf(instr.operands[i]);
@@ -96,7 +116,7 @@ void CoreState::ExecuteSetFlag(const FlagSet& set, const IssueContext& context) 
   token.clock = clock;
   token.clock[set.src] = TagSeq(context.tag);  // everything earlier in the queue has completed when the flag rises
   token.set_by = context.tag;
-  token.raised = timeline.SetFlag(set.src, context.issued);
+  token.raised = timeline.SetFlag(set.src, context.issued, context.stage);
   // A wait on S has returned before S could issue this; any other wait must be known complete to the setting queue.
   const bool maybe_set = set.dst != Queue::kS && TagSeq(set.last_wait) > clock[set.dst];
   if (checked && !set.managed && (set.doubled || maybe_set)) {
@@ -114,7 +134,7 @@ void CoreState::ExecuteSetFlag(const FlagSet& set, const IssueContext& context) 
     hazards.Add(std::move(hazard));
   }
   FlagOf(set.src, set.dst, set.id).tokens.push_back(std::move(token));
-  Record(TraceEvent::Kind::kSetFlag, set.src, context, {timeline.queue(set.src).free - 1, 1}, set.dst, set.id);
+  Record(TraceEvent::Kind::kSetFlag, set.src, context, {timeline.queue(set.src).free.at - 1, 1}, set.dst, set.id);
 }
 
 void CoreState::ExecuteWaitFlag(Queue src, Queue dst, int id, const IssueContext& context) {
@@ -124,7 +144,8 @@ void CoreState::ExecuteWaitFlag(Queue src, Queue dst, int id, const IssueContext
   const FlagToken token = std::move(flag.tokens.front());
   flag.tokens.pop_front();
   clock.Join(token.clock);
-  const Span span = timeline.WaitFlag(src, dst, context.issued, token.raised);
+  if (chip.options.sync_sites) ++flag_pairs[{log.At(token.set_by).site, context.site, id}];
+  const Span span = timeline.WaitFlag(src, dst, context.issued, context.stage, token.raised);
   Record(TraceEvent::Kind::kWaitFlag, dst, context, span, src, id);
 }
 

@@ -5,11 +5,14 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "cost/timeline.h"
+#include "engine/call_path.h"
 #include "engine/chip_state.h"
 #include "engine/core.h"
 #include "engine/core_memory.h"
@@ -24,7 +27,7 @@ namespace npu_model {
 
 struct FlagToken {
   Clock clock;
-  double raised = 0;  // cycles
+  Moment raised;  // cycles
   Tag set_by = 0;
 };
 
@@ -71,10 +74,13 @@ struct CoreState {
   std::deque<Pending>& PendingOf(Queue queue) { return pending[static_cast<int>(queue)]; }
 
   // Issue: everything up to the decision whether it runs now.
-  void Begin(const char* name, Site site, Queue queue, IssueContext& context, double issued);
+  void Begin(const char* name, Site site, Queue queue, IssueContext& context, const Moment& issued,
+             bool library = false);
   // A queue without waiting instructions executes at once, unless execution is adversarial.
   bool RunsNow(Queue queue) const { return !adversarial && pending[static_cast<int>(queue)].empty(); }
 
+  // Whether the launch leaves this flag or barrier out.
+  bool IsDropped(const char* name, Site site) const;
   int CurrentStage() const { return stages.empty() ? -1 : stages.back(); }
   bool FlagIsLegal(const char* name, Queue src, Queue dst, int id, Site site, bool library);
   void Enqueue(Queue queue, Pending&& item);
@@ -115,11 +121,14 @@ struct CoreState {
   const bool checked;
   const bool adversarial;
 
+  const CallTracer tracer;
+  CallPaths call_paths;  // of all sites and reports
   SiteTable sites;
   InstrLog log;
   HazardList hazards;
   Checker checker;
   Timeline timeline;
+  CriticalPath critical;
   Adversary adversary;
 
   Clock clocks[kQueueCount];
@@ -140,6 +149,9 @@ struct CoreState {
   // What this block knows of the others; the latest is versions.back().
   std::vector<BlockClock> versions;
   uint32_t releases = 0;
+
+  // Which SetFlag a WaitFlag consumed, and on which id: {set, wait, id} -> times. Sites by number.
+  std::map<std::tuple<uint32_t, uint32_t, int>, uint64_t> flag_pairs;
 
   std::vector<std::string> prints;
   std::vector<TraceEvent> events;

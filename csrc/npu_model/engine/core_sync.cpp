@@ -30,11 +30,13 @@ bool CoreState::FlagIsLegal(const char* name, Queue src, Queue dst, int id, Site
 
 void Core::SetFlag(Queue src, Queue dst, int id, Site site) {
   CoreState& s = *state_;
-  if (s.Unwinding() || !s.FlagIsLegal("SetFlag", src, dst, id, site, library_depth_ > 0)) return;
+  if (s.Unwinding() || s.IsDropped("SetFlag", site)) return;
+  if (!s.FlagIsLegal("SetFlag", src, dst, id, site, library_depth_ > 0)) return;
   const bool managed =
       library_depth_ > 0 && ((s.event_ids[static_cast<int>(src)][static_cast<int>(dst)] >> id) & 1) != 0;
   Pending item;
-  s.Begin("SetFlag", site, src, item.context, s.timeline.IssueFlag(s.CurrentStage()));
+  s.Begin("SetFlag", site, src, item.context, s.timeline.IssueFlag(s.CurrentStage()),
+          library_depth_ > 0);
   Flag& flag = s.FlagOf(src, dst, id);
   item.flag = {src, dst, id, managed, ++flag.sets_ahead > 1, flag.last_set, flag.last_wait};
   flag.last_set = item.context.tag;
@@ -49,9 +51,11 @@ void Core::SetFlag(Queue src, Queue dst, int id, Site site) {
 
 void Core::WaitFlag(Queue src, Queue dst, int id, Site site) {
   CoreState& s = *state_;
-  if (s.Unwinding() || !s.FlagIsLegal("WaitFlag", src, dst, id, site, library_depth_ > 0)) return;
+  if (s.Unwinding() || s.IsDropped("WaitFlag", site)) return;
+  if (!s.FlagIsLegal("WaitFlag", src, dst, id, site, library_depth_ > 0)) return;
   Pending item;
-  s.Begin("WaitFlag", site, dst, item.context, s.timeline.IssueFlag(s.CurrentStage()));
+  s.Begin("WaitFlag", site, dst, item.context, s.timeline.IssueFlag(s.CurrentStage()),
+          library_depth_ > 0);
   Flag& flag = s.FlagOf(src, dst, id);
   --flag.sets_ahead;
   flag.last_wait = item.context.tag;
@@ -89,13 +93,13 @@ void CoreState::Enqueue(Queue queue, Pending&& item) {
 
 void Core::PipeBarrier(Queue queue, Site site) {
   CoreState& s = *state_;
-  if (s.Unwinding()) return;
+  if (s.Unwinding() || s.IsDropped("PipeBarrier", site)) return;
   if (queue == Queue::kS) {
     s.ReportAt(Rule::kParam, "PipeBarrier", site, "PIPE_S has no barrier; the scalar unit is sequential");
     return;
   }
   Pending item;
-  s.Begin("PipeBarrier", site, queue, item.context, s.timeline.Issue(s.CurrentStage()));
+  s.Begin("PipeBarrier", site, queue, item.context, s.timeline.Issue(s.CurrentStage()), library_depth_ > 0);
   if (s.RunsNow(queue)) {
     s.ExecuteBarrier(queue, item.context);
     return;
@@ -106,9 +110,9 @@ void Core::PipeBarrier(Queue queue, Site site) {
 
 void Core::PipeBarrierAll(Site site) {
   CoreState& s = *state_;
-  if (s.Unwinding()) return;
+  if (s.Unwinding() || s.IsDropped("PipeBarrier", site)) return;
   IssueContext context;
-  s.Begin("PipeBarrier", site, Queue::kS, context, s.timeline.Issue(s.CurrentStage()));
+  s.Begin("PipeBarrier", site, Queue::kS, context, s.timeline.Issue(s.CurrentStage()), library_depth_ > 0);
   s.Drain("PipeBarrier", site);
   s.JoinEverything();
   const double start = s.timeline.now();

@@ -41,16 +41,16 @@ inline int16_t Ordered(uint16_t a) { return static_cast<int16_t>(a); }
 struct MaxFn {
   template <class V>
   static V Of(V a, V b) {
-    return (Ordered(a) > Ordered(b)) | (a != a) ? a : b;
+    return ((Ordered(a) > Ordered(b)) | (a != a)) ? a : b;
   }
 };
 struct MinFn {
   template <class V>
   static V Of(V a, V b) {
-    return (Ordered(a) < Ordered(b)) | (a != a) ? a : b;
+    return ((Ordered(a) < Ordered(b)) | (a != a)) ? a : b;
   }
 };
-inline float ReluOf(float a) { return (a > 0.0f) | (a != a) ? a : 0.0f; }
+inline float ReluOf(float a) { return ((a > 0.0f) | (a != a)) ? a : 0.0f; }
 inline uint16_t ReluOf(uint16_t a) { return Ordered(a) > 0 ? a : 0; }
 struct AddReluFn {
   template <class V>
@@ -218,7 +218,7 @@ void ScalarOf(ScalarOp op, const Lanes& lanes, const Operand& dst, const Operand
       return RunUnary<type>(lanes, dst, src, overflow, [s](V a) { return MinFn::Of(a, s); });
     case ScalarOp::kLeakyRelu:
       if constexpr (sizeof(V) == 4 && static_cast<V>(0.5) != 0) {
-        return RunUnary<type>(lanes, dst, src, overflow, [s](V a) { return (a >= 0) | (a != a) ? a : a * s; });
+        return RunUnary<type>(lanes, dst, src, overflow, [s](V a) { return ((a >= 0) | (a != a)) ? a : a * s; });
       }
       return;
     case ScalarOp::kShiftLeft:

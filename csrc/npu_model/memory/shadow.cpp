@@ -23,6 +23,28 @@ bool Stale(const ShadowAccess& access, Tag writer, uint64_t address) {
          access.log->At(writer).issue < access.life_start;
 }
 
+// Adds a pair to the closure; `address` is a block's or a byte's.
+void NotePair(const ShadowAccess& access, Tag earlier, bool earlier_wrote, bool writes, uint64_t address) {
+  if (TagSeq(earlier) == 0 || earlier == access.tag) return;
+  const SiteTable& sites = *access.sites;
+  const uint64_t place = address | static_cast<uint64_t>(access.space) << 48;
+  access.closure->Add(sites[access.site].identity, sites[access.log->At(earlier).site].identity, earlier_wrote, writes,
+                      !Unordered(access, earlier), place);
+}
+
+void NoteWrite(const ShadowAccess& access, Tag writer, const uint32_t* readers, uint64_t address) {
+  NotePair(access, writer, true, true, address);
+  for (int p = 0; p < kQueueCount; ++p) {
+    NotePair(access, MakeTag(static_cast<Queue>(p), readers[p]), false, true, address);
+  }
+}
+
+uint64_t Mix(uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+  return z ^ (z >> 31);
+}
+
 // `bytes` bytes inside [lo, hi) whose latest writer was `earlier` have a new one.
 void NoteOverwritten(const ShadowAccess& access, Tag earlier, uint32_t bytes, uint64_t lo, uint64_t hi) {
   if (!access.track_unread || TagSeq(earlier) == 0 || earlier == access.tag) return;
@@ -35,6 +57,13 @@ void NoteOverwritten(const ShadowAccess& access, Tag earlier, uint32_t bytes, ui
 }
 
 }  // namespace
+
+void Closure::Add(uint64_t later, uint64_t earlier, bool earlier_wrote, bool later_writes, bool ordered,
+                  uint64_t address) {
+  const uint64_t kind = (earlier_wrote ? 1 : 0) | (later_writes ? 2 : 0) | (ordered ? 4 : 0);
+  sum_ += Mix(Mix(Mix(later) + earlier) + (address << 3 | kind));
+  ++pairs_;
+}
 
 ShadowSpace::ShadowSpace(uint64_t bytes, uint32_t page_blocks, bool initialised)
     : block_count_((bytes + kBlockBytes - 1) / kBlockBytes), page_blocks_(page_blocks), initialised_(initialised) {
@@ -104,6 +133,7 @@ void ShadowSpace::ReadBlocks(const ShadowAccess& access, Block* blocks, uint64_t
         stale = false;
       }
     }
+    if (access.closure != nullptr) NotePair(access, last, true, false, address);
     if (conflict) access.sink->OnConflict(last, true, address, address + kBlockBytes);
     if (block.init != ~0u || stale) {
       const uint32_t missing = stale ? ~0u : ~block.init;
@@ -139,6 +169,7 @@ void ShadowSpace::WriteBlocks(const ShadowAccess& access, Block* blocks, uint64_
       conflict = kCheck && Unordered(access, last);
     }
     if (kCheck) {
+      if (access.closure != nullptr) NoteWrite(access, last, block.read, address);
       if (conflict) access.sink->OnConflict(last, true, address, address + kBlockBytes);
       uint32_t late = 0;
       for (int p = 0; p < kQueueCount; ++p) late |= static_cast<uint32_t>(block.read[p] > access.limit[p]) << p;
@@ -166,6 +197,7 @@ void ShadowSpace::Bytes(const ShadowAccess& access, Block& block, uint64_t addre
     const uint64_t at = address + i;
     const bool initialised = (block.init >> i) & 1;
     if (kOp == Op::kRead) {
+      if (access.closure != nullptr) NotePair(access, byte.write, true, false, at);
       if (Unordered(access, byte.write)) access.sink->OnConflict(byte.write, true, at, at + 1);
       bool stale = false;
       if (TagSeq(byte.write) != 0) {
@@ -177,6 +209,7 @@ void ShadowSpace::Bytes(const ShadowAccess& access, Block& block, uint64_t addre
       continue;
     }
     if (kOp != Op::kWrite) {
+      if (access.closure != nullptr) NoteWrite(access, byte.write, byte.read, at);
       if (Unordered(access, byte.write)) access.sink->OnConflict(byte.write, true, at, at + 1);
       for (int p = 0; p < kQueueCount; ++p) {
         const Tag earlier = MakeTag(static_cast<Queue>(p), byte.read[p]);

@@ -21,6 +21,21 @@ class ShadowSink {
   virtual void OnOverwrittenUnread(Tag earlier, uint64_t lo, uint64_t hi) = 0;
 };
 
+// Which conflicting accesses were ordered: an access of a byte against the ones before it that may conflict (the last
+// writer, and for a write the last reader of each queue since; whoever is ordered after those is ordered after all).
+// Two launches with equal sums had, almost surely, the same pairs, ordered or not the same way. A pair names source
+// positions and bytes, not instruction numbers, so a launch without some flags compares with one that has them.
+class Closure {
+ public:
+  void Add(uint64_t later, uint64_t earlier, bool earlier_wrote, bool later_writes, bool ordered, uint64_t address);
+  uint64_t sum() const { return sum_; }
+  uint64_t pairs() const { return pairs_; }
+
+ private:
+  uint64_t sum_ = 0;  // of the pairs' hashes, hence free of their order
+  uint64_t pairs_ = 0;
+};
+
 struct ShadowAccess {
   Tag tag = 0;                // the accessing instruction
   uint32_t limit[8] = {};     // accesses of queue p up to limit[p] are ordered before this one
@@ -32,6 +47,10 @@ struct ShadowAccess {
   uint64_t life_hi = 0;
   InstrLog* log = nullptr;
   ShadowSink* sink = nullptr;
+  Closure* closure = nullptr;        // nullptr: not wanted
+  const SiteTable* sites = nullptr;  // for the closure
+  uint32_t site = 0;
+  uint32_t space = 0;  // tells the address spaces apart
 };
 
 // Blocks of 32 bytes carry one state each while they are accessed whole; a block that is accessed in part gets a state

@@ -69,6 +69,9 @@ uint32_t Checker::Execute(const Instr& instr, const IssueContext& context, const
   access.tag = context.tag;
   access.log = &log_;
   access.sink = this;
+  if (chip_.options.sync_sites) access.closure = &closure_;
+  access.sites = &sites_;
+  access.site = context.site;
   access.chain = instr.accumulate && instr.c_fractals >= kMinChainFractals;
   std::copy(std::begin(clock.t), std::end(clock.t), std::begin(access.limit));
   if (instr.queue == Queue::kS) access.limit[static_cast<int>(Queue::kS)] = kTagSeqMask;  // S is sequential
@@ -78,6 +81,7 @@ uint32_t Checker::Execute(const Instr& instr, const IssueContext& context, const
     const OperandPlace& place = context.places[index];
     operand_ = index;
     access.atomic = operand.access == Access::kAtomicAdd;
+    access.space = static_cast<uint32_t>(operand.mem) | static_cast<uint32_t>(place.argument + 1) << 8;
     access.track_unread = operand.mem != Mem::kGm;
     access.life_start = place.life_start;
     if (place.row >= 0) {
@@ -175,7 +179,7 @@ void Checker::RecordGm(const Operand& operand, const OperandPlace& place, const 
         hazard.earlier = DescribeEarlier(line.dirty_by, true, Mem::kGm, place.argument, it->first * kScalarLineBytes,
                                          (it->first + 1) * kScalarLineBytes);
         hazard.text = "DMA reads GM bytes that a scalar store left in the data cache";
-        hazard.fix = "DataCacheCleanAndInvalid after " + hazard.earlier.Place();
+        hazard.fix = "DataCacheCleanAndInvalid after " + hazard.earlier.Place(1);
         hazards_.Add(std::move(hazard));
       }
     }
@@ -203,6 +207,7 @@ bool Checker::ScalarCache(const Operand& operand, const IssueContext& context, b
     hazard.rule = Rule::kStaleCache;
     hazard.access = DescribeSite(sites_[context.site].name, {sites_[context.site].file, sites_[context.site].line},
                                  Queue::kS, context.stage);
+    hazard.access.path = sites_[context.site].path;
     hazard.access.has_range = true;
     hazard.access.mem = Mem::kGm;
     hazard.access.buffer = argument.name;
@@ -211,7 +216,7 @@ bool Checker::ScalarCache(const Operand& operand, const IssueContext& context, b
     hazard.has_earlier = true;
     hazard.earlier = DescribeEarlier(line.overwritten_by, true, Mem::kGm, index, hazard.access.lo, hazard.access.hi);
     hazard.text = "scalar read is served from a data-cache line loaded before the store";
-    hazard.fix = "DataCacheCleanAndInvalid between " + hazard.earlier.Place() + " and " + hazard.access.Place();
+    hazard.fix = "DataCacheCleanAndInvalid between " + hazard.earlier.Place(1) + " and " + hazard.access.Place(1);
     hazards_.Add(std::move(hazard));
   }
   if (argument.writable && chip_.options.block_num > 1) mine.accesses.push_back(access);

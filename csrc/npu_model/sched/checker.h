@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cost/critical_path.h"
 #include "engine/chip_state.h"
 #include "engine/core.h"
 #include "memory/shadow.h"
@@ -28,7 +29,7 @@ struct OperandPlace {
 struct IssueContext {
   Tag tag = 0;
   uint32_t site = 0;
-  double issued = 0;  // cycles
+  Moment issued;  // cycles
   int16_t stage = -1;
   bool performed = true;  // false: rejected at issue
   Clock scalar;           // what S knew
@@ -79,6 +80,7 @@ class Checker final : public ShadowSink {
   AccessReport Describe(Tag tag) const;
   AccessReport DescribeSite(const char* name, Site site, Queue queue, int stage) const;
   std::string NameOf(Mem mem, uint64_t address, uint32_t buffer, int stage) const;
+  const Closure& closure() const { return closure_; }
   HazardList& hazards() { return hazards_; }
   void Report(Rule rule, Grade grade, const AccessReport& access, const std::string& text, const std::string& fix = "");
 
@@ -118,6 +120,7 @@ class Checker final : public ShadowSink {
   std::vector<GmCoreArgument> gm_;
   std::vector<BufferRecord> buffers_;  // index 0: none
   std::vector<uint32_t> row_life_start_;
+  Closure closure_;
   uint32_t tick_ = 0;
   uint32_t version_ = 0;
 

@@ -36,6 +36,7 @@ bool Checker::AdmitGm(const Instr& instr, int index, IssueContext& context) {
   if (place.argument < 0) place.argument = FindArgument(chip_.arguments, place.lo);
   if (place.lo == place.hi) return place.argument >= 0;
   AccessReport access = DescribeSite(instr.name, instr.site, instr.queue, context.stage);
+  access.path = sites_[context.site].path;
   access.write = write;
   access.mem = Mem::kGm;
   if (place.argument < 0) {

@@ -9,7 +9,7 @@ namespace npu_model {
 AccessReport Checker::DescribeSite(const char* name, Site site, Queue queue, int stage) const {
   AccessReport report;
   report.op = name;
-  report.file = site.file;
+  report.file = NormalPath(site.file);
   report.line = site.line;
   report.queue = queue;
   report.stage = stage;
@@ -20,7 +20,9 @@ AccessReport Checker::DescribeSite(const char* name, Site site, Queue queue, int
 AccessReport Checker::Describe(Tag tag) const {
   const LogEntry& entry = log_.At(tag);
   const SiteRecord& site = sites_[entry.site];
-  return DescribeSite(site.name, {site.file, site.line}, TagQueue(tag), entry.stage);
+  AccessReport report = DescribeSite(site.name, {site.file, site.line}, TagQueue(tag), entry.stage);
+  report.path = site.path;
+  return report;
 }
 
 std::string Checker::NameOf(Mem mem, uint64_t address, uint32_t buffer, int stage) const {
@@ -41,6 +43,7 @@ AccessReport Checker::DescribeOperand(const Instr& instr, int index, const Issue
                                       uint64_t hi) const {
   const Operand& operand = instr.operands[index];
   AccessReport report = DescribeSite(instr.name, instr.site, instr.queue, context.stage);
+  report.path = sites_[context.site].path;
   report.has_range = true;
   report.write = operand.access != Access::kRead;
   report.mem = operand.mem;

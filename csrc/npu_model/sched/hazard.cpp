@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sched/hazard.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 
 namespace npu_model {
 namespace {
+
+constexpr int kCallersInFix = 1;
 
 std::string Hex(uint64_t value) {
   char text[32];
@@ -18,6 +22,13 @@ bool HasEvent(Queue src, Queue dst) {
   const auto is = [&](Queue a, Queue b) { return src == a && dst == b; };
   return !(is(Queue::kS, Queue::kM) || is(Queue::kM, Queue::kMte3) || is(Queue::kMte3, Queue::kM) ||
            is(Queue::kS, Queue::kMte1) || is(Queue::kMte1, Queue::kS));
+}
+
+// Everything that tells two faults apart except addresses.
+std::string KeyOf(const AccessReport& access) {
+  std::string key = access.op + "|" + access.Place() + "|" + access.buffer;
+  for (const CallFrame& caller : access.callers) key += "|" + caller.file + ":" + std::to_string(caller.line);
+  return key;
 }
 
 }  // namespace
@@ -63,7 +74,28 @@ const char* Name(Grade grade) {
   return "?";
 }
 
-std::string AccessReport::Place() const { return file + ":" + std::to_string(line); }
+std::string NormalPath(const std::string& path) { return std::filesystem::path(path).lexically_normal().string(); }
+
+std::string CallersText(const std::vector<CallFrame>& callers, int shown) {
+  std::string text;
+  for (size_t i = 0; i < std::min(callers.size(), static_cast<size_t>(shown)); ++i) {
+    const CallFrame& caller = callers[i];
+    text += " <- " + std::filesystem::path(caller.file).filename().string() + ":" + std::to_string(caller.line) + " " +
+            caller.function;
+  }
+  return text;
+}
+
+std::string AccessReport::Place(int callers_shown) const {
+  std::string place = file + ":" + std::to_string(line);
+  if (path != 0) {
+    char mark[32];
+    std::snprintf(mark, sizeof mark, "%c%x %llx%c", kCallMark, callers_shown, static_cast<unsigned long long>(path),
+                  kCallMark);
+    place += mark;
+  }
+  return place + CallersText(callers, callers_shown);
+}
 
 std::string AccessReport::ToString() const {
   std::string text = std::string(Name(queue)) + " " + op;
@@ -90,16 +122,16 @@ std::string Hazard::ToString() const {
 
 std::string EdgeFix(const AccessReport& earlier, const AccessReport& later) {
   if (earlier.queue == later.queue) {
-    return std::string("PipeBarrier<PIPE_") + Name(later.queue) + ">() between " + earlier.Place() + " and " +
-           later.Place();
+    return std::string("PipeBarrier<PIPE_") + Name(later.queue) + ">() between " + earlier.Place(kCallersInFix) + " and " +
+           later.Place(kCallersInFix);
   }
   if (!HasEvent(earlier.queue, later.queue)) {
     return std::string("there is no event ") + Name(earlier.queue) + " -> " + Name(later.queue) +
            ": go through a queue both have events with, or PipeBarrier<PIPE_ALL>()";
   }
   const std::string event = std::string("HardEvent::") + Name(earlier.queue) + "_" + Name(later.queue);
-  return "SetFlag<" + event + ">(id) after " + earlier.Place() + ", WaitFlag<" + event + ">(id) before " +
-         later.Place();
+  return "SetFlag<" + event + ">(id) after " + earlier.Place(kCallersInFix) + ", WaitFlag<" + event + ">(id) before " +
+         later.Place(kCallersInFix);
 }
 
 bool AutoSyncRepairs(Queue earlier, Queue later) {
@@ -109,9 +141,8 @@ bool AutoSyncRepairs(Queue earlier, Queue later) {
 }
 
 void HazardList::Add(Hazard hazard) {
-  std::string key = std::to_string(static_cast<int>(hazard.rule)) + "|" + hazard.text + "|" + hazard.access.op + "|" +
-                    hazard.access.Place() + "|" + hazard.access.buffer;
-  if (hazard.has_earlier) key += "|" + hazard.earlier.op + "|" + hazard.earlier.Place() + "|" + hazard.earlier.buffer;
+  std::string key = std::to_string(static_cast<int>(hazard.rule)) + "|" + hazard.text + "|" + KeyOf(hazard.access);
+  if (hazard.has_earlier) key += "|" + KeyOf(hazard.earlier);
   const auto [it, fresh] = index_.try_emplace(std::move(key), items_.size());
   if (fresh) {
     items_.push_back(std::move(hazard));

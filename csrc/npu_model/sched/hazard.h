@@ -13,6 +13,24 @@
 
 namespace npu_model {
 
+// A caller of the line that a report names: `line` of `file`, in `function`.
+struct CallFrame {
+  std::string file;
+  uint32_t line = 0;
+  std::string function;
+};
+
+// " <- kernel.h:217 Scores <- kernel.h:104 Process": the nearest callers, files without folders.
+constexpr int kCallersShown = 3;
+std::string CallersText(const std::vector<CallFrame>& callers, int shown = kCallersShown);
+
+// While a kernel runs, texts name a call path by the number of callers to show and its identity, both in hex, between
+// two of these; see trace/symbolize.h.
+constexpr char kCallMark = '\x01';
+
+// a/b/../c.h -> a/c.h
+std::string NormalPath(const std::string& path);
+
 struct AccessReport {
   std::string op;
   std::string file;
@@ -26,9 +44,12 @@ struct AccessReport {
   uint64_t hi = 0;
   int stage = -1;
   int block = 0;
+  uint64_t path = 0;               // call path, while the kernel runs
+  std::vector<CallFrame> callers;  // afterwards
 
-  std::string Place() const;     // file:line
-  std::string ToString() const;  // MTE2 DataCopy writes UB 'x' [0x0, 0x400) at kernel.cpp:31
+  std::string Place(int callers_shown = kCallersShown) const;  // file:line <- callers
+  // MTE2 DataCopy writes UB 'x' [0x0, 0x400) at kernel.cpp:31
+  std::string ToString() const;
 };
 
 struct Hazard {

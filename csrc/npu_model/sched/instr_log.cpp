@@ -1,19 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sched/instr_log.h"
 
+#include "engine/call_path.h"
+
 namespace npu_model {
 
 size_t SiteTable::Hash::operator()(const Key& key) const {
   uint64_t h = reinterpret_cast<uintptr_t>(key.name) * 0x9E3779B97F4A7C15ull;
   h ^=
       (reinterpret_cast<uintptr_t>(key.file) + key.line * 8 + static_cast<uint32_t>(key.queue)) * 0xC2B2AE3D27D4EB4Full;
+  h ^= key.path;
   return h ^ (h >> 29);
 }
 
-uint32_t SiteTable::Intern(const char* name, Site site, Queue queue) {
-  const Key key{name, site.file, site.line, queue};
+uint32_t SiteTable::Intern(const char* name, Site site, Queue queue, uint64_t path) {
+  const Key key{name, site.file, site.line, queue, path};
   const auto [it, fresh] = index_.try_emplace(key, static_cast<uint32_t>(records_.size()));
-  if (fresh) records_.push_back({name, site.file, site.line, queue, 0, 0});
+  if (fresh) {
+    const uint64_t identity = path != 0 ? path : LineIdentity(name, site);
+    records_.push_back({name, site.file, site.line, queue, path, identity, false, 0, 0, 0});
+  }
   return it->second;
 }
 

@@ -13,19 +13,23 @@
 
 namespace npu_model {
 
-// A source line together with the call made there. Sites are interned per core.
+// A source line and the calls that led there, together with the call made there. Sites are interned per core.
 struct SiteRecord {
   const char* name = "";
   const char* file = "";
   uint32_t line = 0;
   Queue queue = Queue::kS;
+  uint64_t path = 0;      // call path; 0: unknown
+  uint64_t identity = 0;  // the same in every launch of a library
+  bool library = false;   // issued by a library routine, not by the kernel
   uint64_t count = 0;
   double cycles = 0;
+  double critical = 0;  // of them and of their latency, on the critical path
 };
 
 class SiteTable {
  public:
-  uint32_t Intern(const char* name, Site site, Queue queue);
+  uint32_t Intern(const char* name, Site site, Queue queue, uint64_t path);
   SiteRecord& operator[](uint32_t id) { return records_[id]; }
   const SiteRecord& operator[](uint32_t id) const { return records_[id]; }
   const std::vector<SiteRecord>& records() const { return records_; }
@@ -37,8 +41,10 @@ class SiteTable {
     const char* file;
     uint32_t line;
     Queue queue;
+    uint64_t path;
     bool operator==(const Key& other) const {
-      return name == other.name && file == other.file && line == other.line && queue == other.queue;
+      return name == other.name && file == other.file && line == other.line && queue == other.queue &&
+             path == other.path;
     }
   };
   struct Hash {

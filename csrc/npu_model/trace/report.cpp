@@ -2,6 +2,7 @@
 #include "trace/report.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <utility>
 
 #include "trace/json.h"
@@ -9,11 +10,67 @@
 namespace npu_model {
 namespace {
 
+void WriteCallers(JsonWriter& json, const std::vector<CallFrame>& callers) {
+  json.Key("callers");
+  json.BeginArray();
+  for (const CallFrame& caller : callers) {
+    json.BeginObject();
+    json.Field("file", caller.file);
+    json.Field("line", caller.line);
+    json.Field("function", caller.function);
+    json.EndObject();
+  }
+  json.EndArray();
+}
+
+std::string Hex(uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+void WriteSync(JsonWriter& json, const SyncReport& sync, const Symbolizer& symbolizer) {
+  json.BeginObject();
+  json.Key("sites");
+  json.BeginArray();
+  for (const SyncSite& site : sync.sites) {
+    const std::vector<CallFrame>& callers = symbolizer.Callers(site.path);
+    json.BeginObject();
+    json.Field("identity", Hex(site.identity));
+    json.Field("op", site.op);
+    json.Field("library", site.library);
+    json.Field("queue", site.op == "PipeBarrier" && site.queue == Queue::kS ? "ALL" : Name(site.queue));
+    json.Field("file", site.file);
+    json.Field("line", site.line);
+    WriteCallers(json, callers);
+    json.Field("place", site.file + ":" + std::to_string(site.line) + CallersText(callers));
+    json.Field("count", site.count);
+    json.Field("cycles", site.cycles);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Key("pairs");
+  json.BeginArray();
+  for (const FlagPair& pair : sync.pairs) {
+    json.BeginObject();
+    json.Field("set", static_cast<uint64_t>(pair.set));
+    json.Field("wait", static_cast<uint64_t>(pair.wait));
+    json.Field("id", pair.id);
+    json.Field("times", pair.times);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Field("closure", Hex(sync.closure));
+  json.Field("conflicting_pairs", sync.conflicting_pairs);
+  json.EndObject();
+}
+
 void WriteAccess(JsonWriter& json, const AccessReport& access) {
   json.BeginObject();
   json.Field("op", access.op);
   json.Field("file", access.file);
   json.Field("line", access.line);
+  WriteCallers(json, access.callers);
   json.Field("queue", Name(access.queue));
   json.Field("block", access.block);
   json.Field("stage", access.stage);
@@ -105,16 +162,97 @@ void WriteInstructions(JsonWriter& json, const std::vector<BlockReport>& blocks)
   json.EndArray();
 }
 
+// One stage's or one block's cycles on the critical path.
+void WriteLinks(JsonWriter& json, const CriticalPath::Stage& stage) {
+  constexpr const char* kKinds[kLinkKinds] = {"busy", "latency", "other_blocks"};
+  for (int kind = 0; kind < kLinkKinds; ++kind) {
+    json.Key(kKinds[kind]);
+    json.BeginObject();
+    for (int q = 0; q < kQueueCount; ++q) json.Field(Name(static_cast<Queue>(q)), stage.cycles[q][kind]);
+    json.EndObject();
+  }
+}
+
 std::string StageName(const std::map<int, std::string>& names, int stage) {
   const auto it = names.find(stage);
   if (it != names.end()) return it->second;
   return stage < 0 ? "outside" : "stage " + std::to_string(stage);
 }
 
+// The instructions that stand longest on the path of the slowest core.
+void WriteCriticalLines(JsonWriter& json, const Report& report) {
+  constexpr size_t kShown = 20;
+  std::map<std::pair<std::string, std::string>, double> sums;  // {op and queue, place}
+  for (const BlockReport& block : report.blocks) {
+    if (block.block % report.cores != report.SlowestCore()) continue;
+    for (const SiteRecord& site : block.sites) {
+      if (site.critical == 0) continue;
+      sums[{std::string(Name(site.queue)) + " " + site.name,
+            NormalPath(site.file) + ":" + std::to_string(site.line) +
+                CallersText(report.symbolizer->Callers(site.path))}] += site.critical;
+    }
+  }
+  std::vector<std::pair<double, std::pair<std::string, std::string>>> lines;
+  for (const auto& [key, cycles] : sums) lines.push_back({cycles, key});
+  std::stable_sort(lines.begin(), lines.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  if (lines.size() > kShown) lines.resize(kShown);
+  json.BeginArray();
+  for (const auto& [cycles, key] : lines) {
+    json.BeginObject();
+    json.Field("instruction", key.first);
+    json.Field("place", key.second);
+    json.Field("cycles", cycles);
+    json.EndObject();
+  }
+  json.EndArray();
+}
+
+void WriteCriticalPath(JsonWriter& json, const Report& report) {
+  const CriticalPath path = report.SlowestPath();
+  CriticalPath::Stage sum;
+  double cycles = 0;
+  for (const CriticalPath::Stage& stage : path.stages) {
+    for (int q = 0; q < kQueueCount; ++q) {
+      for (int kind = 0; kind < kLinkKinds; ++kind) {
+        sum.cycles[q][kind] += stage.cycles[q][kind];
+        cycles += stage.cycles[q][kind];
+      }
+    }
+  }
+  json.BeginObject();
+  json.Field("cycles", cycles);
+  WriteLinks(json, sum);
+  json.Key("stages");
+  json.BeginArray();
+  for (size_t stage = 0; stage < path.stages.size(); ++stage) {
+    json.BeginObject();
+    json.Field("stage", static_cast<int>(stage) - 1);
+    json.Field("name", StageName(report.stage_names, static_cast<int>(stage) - 1));
+    WriteLinks(json, path.stages[stage]);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Key("lines");
+  WriteCriticalLines(json, report);
+  json.EndObject();
+}
+
 }  // namespace
 
 double Report::cycles() const {
   return core_cycles.empty() ? 0 : *std::max_element(core_cycles.begin(), core_cycles.end());
+}
+
+int Report::SlowestCore() const {
+  return static_cast<int>(std::max_element(core_cycles.begin(), core_cycles.end()) - core_cycles.begin());
+}
+
+CriticalPath Report::SlowestPath() const {
+  CriticalPath path;
+  for (const BlockReport& block : blocks) {
+    if (block.block % cores == SlowestCore()) path.Add(block.critical);
+  }
+  return path;
 }
 
 Traffic Report::traffic() const {
@@ -175,6 +313,8 @@ std::string Report::ToJson() const {
   for (const double core : core_cycles) json.Value(core);
   json.EndArray();
   json.EndObject();
+  json.Key("critical_path");
+  WriteCriticalPath(json, *this);
   json.Key("instructions");
   WriteInstructions(json, blocks);
   json.Key("stages");
@@ -196,6 +336,10 @@ std::string Report::ToJson() const {
     json.EndObject();
   }
   json.EndArray();
+  if (sync != nullptr) {
+    json.Key("sync");
+    WriteSync(json, *sync, *symbolizer);
+  }
   json.Key("blocks");
   json.BeginArray();
   for (const BlockReport& block : blocks) {

@@ -4,12 +4,14 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "cost/timeline.h"
 #include "sched/hazard.h"
 #include "sched/instr_log.h"
+#include "trace/symbolize.h"
 
 namespace npu_model {
 
@@ -34,11 +36,40 @@ struct TraceEvent {
   double duration = 0;
 };
 
+// A flag or barrier of the kernel, all blocks together.
+struct SyncSite {
+  uint64_t identity = 0;
+  uint64_t path = 0;
+  std::string op;  // SetFlag, WaitFlag, PipeBarrier
+  std::string file;
+  uint32_t line = 0;
+  Queue queue = Queue::kS;  // S: PIPE_ALL
+  bool library = false;  // issued by a library routine (TQue, TPipe, emulated instructions)
+  uint64_t count = 0;
+  double cycles = 0;  // stalled there
+};
+
+// `times` a WaitFlag consumed what a SetFlag had set. Indices into SyncReport::sites.
+struct FlagPair {
+  size_t set = 0;
+  size_t wait = 0;
+  int id = 0;
+  uint64_t times = 0;
+};
+
+struct SyncReport {
+  std::vector<SyncSite> sites;
+  std::vector<FlagPair> pairs;
+  uint64_t closure = 0;  // hash of the ordered and unordered conflicting pairs of accesses
+  uint64_t conflicting_pairs = 0;
+};
+
 struct BlockReport {
   int block = 0;
   double cycles = 0;
   QueueReport queues[kQueueCount];
   std::vector<std::vector<double>> stage_busy;  // [stage + 1][queue]
+  CriticalPath critical;
   Traffic traffic;
   std::string error;  // why the kernel was abandoned; empty if it ran to its end
   std::vector<std::string> prints;
@@ -57,10 +88,15 @@ struct Report {
   std::vector<BlockReport> blocks;
   std::vector<double> core_cycles;  // block b runs on core b % cores, after the core's earlier blocks
   std::map<int, std::string> stage_names;
+  // Knows the callers of all sites with trace or sync_sites, and wherever there are hazards.
+  std::shared_ptr<const Symbolizer> symbolizer;
+  std::shared_ptr<const SyncReport> sync;        // only with sync_sites
 
   uint64_t errors() const { return hazards.Count(Grade::kError); }
   uint64_t auto_sync() const { return hazards.Count(Grade::kAutoSync); }
   double cycles() const;  // the slowest core
+  int SlowestCore() const;
+  CriticalPath SlowestPath() const;  // the critical paths of its blocks, one after the other
   Traffic traffic() const;
   std::string error() const;
   std::string HazardText(size_t max_items = 20) const;

@@ -25,13 +25,13 @@ OFFSETS = (0, 24 * 1024, 48 * 1024, 72 * 1024)  # of dst, src0, src1 and a fourt
 
 def pack_call(
     op=0, type="float", form=COUNT, repeat=0, count=0, set_mask=True, mask=(0, 0), offsets=OFFSETS,
-    strides=(1, 1, 1, 8, 8, 8), scalar=0, mode=0, image_bytes=IMAGE_BYTES, extra=(),
+    strides=(1, 1, 1, 8, 8, 8), scalar=0, mode=0, image_bytes=IMAGE_BYTES, extra=(), probe=0,
 ):  # fmt: skip
     """The `Call` struct of kernels/image.h."""
     code = list(TYPES).index(type) if isinstance(type, str) else type
     extra = tuple(extra) + (0,) * (5 - len(extra))
     return struct.pack(
-        "<4IiI2Q4I6III I5I",
+        "<4IiI2Q4I6III I5II4x",
         op,
         code,
         form,
@@ -45,6 +45,7 @@ def pack_call(
         mode,
         image_bytes,
         *extra,
+        probe,
     )
 
 

@@ -35,7 +35,7 @@ Operand ResultOperand(const View& dst, uint32_t elem_bytes, uint32_t results, ui
 }
 
 struct Shape {
-  uint32_t size, width, results, group;
+  uint32_t size, width, results, group, result_size;
 };
 
 // Common part of all three: lanes, operands, issue.
@@ -53,7 +53,7 @@ void IssueReduce(const char* name, DType type, const Shape& shape, uint32_t resu
   const auto dst_stride = static_cast<uint32_t>(strides.dst * result_bytes);
   const Stride s{static_cast<uint32_t>(strides.src_block * kBlockBytes),
                  static_cast<uint32_t>(strides.src_repeat * kBlockBytes)};
-  instr.Add(ResultOperand(dst, shape.size, shape.results, shape.group, lanes, dst_stride, align));
+  instr.Add(ResultOperand(dst, shape.result_size, shape.results, shape.group, lanes, dst_stride, align));
   instr.Add(VectorOperand(1, Access::kRead, src, shape.size, lanes, s));
   const isa::Operand to{Pointer(core, dst), kBlockBytes, dst_stride};
   core.Issue(instr, [type, lanes, to, from = At(core, src, s), overflow = OverflowMode(core), run] {
@@ -64,7 +64,7 @@ void IssueReduce(const char* name, DType type, const Shape& shape, uint32_t resu
 Shape ShapeOf(DType type, uint32_t group) {
   const uint32_t size = isa::SizeOf(type);
   const uint32_t width = isa::kRepeatBytes / size;
-  return {size, width, width / group, group};
+  return {size, width, width / group, group, size};
 }
 
 }  // namespace
@@ -89,13 +89,8 @@ void IssueReducePairs(const char* name, DType type, const View& dst, const View&
 void IssueReduceRepeats(const char* name, isa::ReduceOp op, DType type, bool index_first, const View& dst,
                         const View& src, const LaneForm& form, const ReduceStrides& strides, Site site) {
   Shape shape = ShapeOf(type, isa::kRepeatBytes / isa::SizeOf(type));
-  uint32_t bytes = shape.size;
-  if (op != isa::ReduceOp::kSum) {
-    // A value and its index: two results, both written whenever a lane is active.
-    bytes = 2 * shape.size;
-    shape.results = 2;
-    shape.group = shape.width / 2;
-  }
+  if (op != isa::ReduceOp::kSum) shape.result_size *= 2;  // a value and its index
+  const uint32_t bytes = shape.result_size;
   IssueReduce(
       name, type, shape, bytes, bytes, dst, src, form, strides, site,
       [op, index_first](DType t, const isa::Lanes& lanes, const isa::Operand& to, const isa::Operand& from,

@@ -266,6 +266,35 @@ extern "C" __global__ __aicore__ void window(GM_ADDR map, GM_ADDR identity, GM_A
   DataCopy(gm_out, ub, m1 * k1 * 256);
 }
 
+// Loads out of an L1 that holds only the flagged 32-byte blocks.
+struct Holes {
+  uint32_t blocks;  // 32-byte blocks in L1
+  uint32_t image;   // 0: LoadData (2D), 1: LoadData (3D), pointwise
+  uint32_t start, repeats, stride;
+  uint32_t rows, m_start, m_extent, k_start, k_extent;
+};
+extern "C" __global__ __aicore__ void holes(GM_ADDR flags, GM_ADDR data, GM_ADDR, GM_ADDR tiling) {
+  GET_TILING_DATA_WITH_STRUCT(Holes, h, tiling);
+  Memories mem;
+  GlobalTensor<uint8_t> stored;
+  GlobalTensor<half> gm;
+  stored.SetGlobalBuffer(flags, h.blocks);
+  gm.SetGlobalBuffer(reinterpret_cast<half*>(data), h.blocks * 16);
+  auto l1 = mem.l1.GetWithOffset<half>(h.blocks * 16, 0);
+  for (uint32_t i = 0; i < h.blocks; ++i) {
+    if (stored.GetValue(i)) DataCopy(l1[i * 16], gm[i * 16], 16);
+  }
+  Step();
+  if (h.image == 0) {
+    LoadData(mem.l0a.Get<half>(), l1, LoadData2DParams(h.start, h.repeats, h.stride, 0, 0, false, 0));
+  } else {
+    const uint8_t pad[4] = {0, 0, 0, 0};
+    const LoadData3DParamsV2<half> params(pad, 1, h.rows, h.blocks / h.rows * 16, h.k_extent, h.m_extent, h.k_start,
+                                          h.m_start, 1, 1, 1, 1, 1, 1, false, false, static_cast<half>(0.0f));
+    LoadData(mem.l0a.Get<half>(), l1, params);
+  }
+}
+
 // Rows broadcast into L0C, read back.
 extern "C" __global__ __aicore__ void row_broadcast(GM_ADDR in, GM_ADDR out, GM_ADDR, GM_ADDR) {
   Memories mem;

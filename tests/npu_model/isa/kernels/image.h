@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A kernel that loads a whole UB image, runs one call on it, and stores it back: the test compares every byte.
+// With Call::probe the image is followed by a flag per byte: S stores the bytes flagged 1, and after the call loads
+// those flagged 2. What the call reads unwritten, or leaves unwritten for S, is for the checker to say.
 #pragma once
 
 #include "kernel_operator.h"
@@ -15,11 +17,29 @@ struct Call {
   uint32_t mode;
   uint32_t image_bytes;
   uint32_t extra[5];
+  uint32_t probe;
 };
 
 constexpr uint32_t kFormCount = 0;
 constexpr uint32_t kFormMask = 1;
 constexpr uint32_t kFormBits = 2;
+
+template <class Body>
+void OnFlaggedBytes(AscendC::LocalTensor<uint8_t>& ub, GM_ADDR image, const Call& call, Body body) {
+  AscendC::GlobalTensor<uint8_t> bytes, flags;
+  bytes.SetGlobalBuffer(image, call.image_bytes);
+  flags.SetGlobalBuffer(image + call.image_bytes, call.image_bytes);
+  for (uint32_t i = 0; i < call.image_bytes; ++i) {
+    if (flags.GetValue(i) & 1) ub.SetValue(i, bytes.GetValue(i));
+  }
+  AscendC::SetFlag<AscendC::HardEvent::S_V>(0);
+  AscendC::WaitFlag<AscendC::HardEvent::S_V>(0);
+  body(ub, call);
+  AscendC::PipeBarrier<PIPE_ALL>();
+  for (uint32_t i = 0; i < call.image_bytes; ++i) {
+    if (flags.GetValue(i) & 2) ub.GetValue(i);
+  }
+}
 
 template <class Body>
 void OnImage(GM_ADDR image, GM_ADDR tiling, Body body) {
@@ -28,6 +48,7 @@ void OnImage(GM_ADDR image, GM_ADDR tiling, Body body) {
   AscendC::TBuf<AscendC::TPosition::VECCALC> buffer;
   pipe.InitBuffer(buffer, call.image_bytes);
   AscendC::LocalTensor<uint8_t> ub = buffer.Get<uint8_t>();
+  if (call.probe) return OnFlaggedBytes(ub, image, call, body);
   AscendC::GlobalTensor<uint8_t> gm;
   gm.SetGlobalBuffer(image, call.image_bytes);
   AscendC::DataCopy(ub, gm, call.image_bytes);

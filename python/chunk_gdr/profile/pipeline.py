@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draws what the queues of one core do in a window of model cycles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from .trace import OUTSIDE, CoreTrace, Slice
+
+# Distinct in hue or in lightness from their neighbours, so that consecutive stages differ also in grey.
+COLOURS = (
+    "#4e79a7", "#f28e2b", "#8cd17d", "#b6992d", "#d37295", "#499894",
+    "#e15759", "#a0cbe8", "#9d7660", "#b07aa1", "#f1ce63", "#d4a6c8",
+)  # fmt: skip
+WAIT_COLOUR = "#ececec"
+FREE_WINDOW_CYCLES = 20_000  # without stages that repeat
+LETTER_SHARE = 0.0048  # of the window, one letter of a label: stalls too narrow for theirs carry none
+
+
+class PlotUnavailable(RuntimeError):
+    """matplotlib is not installed; the message says how to get it."""
+
+
+def kind_of(core: CoreTrace):
+    """What tells the instructions of a kernel apart: their stages, or their names where the kernel marks no stages."""
+    marked = core.stages - {OUTSIDE}
+    return (lambda item: item.stage) if marked else (lambda item: item.name)
+
+
+def rounds(core: CoreTrace) -> list[float]:
+    """Where the kernel's main loop comes round: the entries, on the busiest queue, of the stage that takes most of its
+    time. Queues work in order, so every entry but the first ends a round."""
+    busy: dict[str, float] = {}
+    entries: dict[str, list[float]] = {}
+    stage = None
+    queue = max(core.lanes, key=lambda name: sum(i.end - i.start for i in core.lanes[name] if isinstance(i, Slice)))
+    for item in core.lanes[queue]:
+        if not isinstance(item, Slice) or item.stage == OUTSIDE:
+            continue
+        busy[item.stage] = busy.get(item.stage, 0.0) + item.end - item.start
+        if item.stage != stage:
+            entries.setdefault(item.stage, []).append(item.start)
+            stage = item.stage
+    repeated = [name for name, starts in entries.items() if len(starts) > 1]
+    return entries[max(repeated, key=busy.get)] if repeated else []
+
+
+def steady_window(core: CoreTrace, count: int = 2) -> tuple[float, float]:
+    """About `count` rounds of the main loop from the middle of the run, where nothing else comes between them."""
+    starts = rounds(core)
+    spans = list(zip(starts, starts[count:], strict=False))
+    if not spans:
+        begin = max(0.0, (core.cycles - FREE_WINDOW_CYCLES) / 2)
+        return begin, min(core.cycles, begin + FREE_WINDOW_CYCLES)
+    shortest = min(end - begin for begin, end in spans)
+    plain = sorted((end - begin, begin, end) for begin, end in spans if end - begin <= 1.1 * shortest)
+    usual = plain[len(plain) // 2][0]  # a ragged last chunk is a little shorter
+    steady = [(begin, end) for length, begin, end in plain if abs(length - usual) <= 0.01 * usual]
+    return min(steady, key=lambda span: abs(span[0] + span[1] - core.cycles))
+
+
+def draw(
+    core: CoreTrace, path: str | Path, begin: float | None = None, end: float | None = None, title: str = ""
+) -> tuple[float, float]:
+    """Writes a PNG of the window [begin, end) in model cycles (default: steady_window); returns the window."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        how = "pip install matplotlib, or this package with its extra [plot]"
+        raise PlotUnavailable(f"drawing needs matplotlib: {how}") from None
+    steady = steady_window(core)
+    begin = steady[0] if begin is None else begin
+    end = max(steady[1], begin + 1) if end is None else end
+    figure = Figure(figsize=(16, 5.4), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    colours = kind_colours(core)
+    shown = [paint_lane(axes, core, queue, row, begin, end, colours) for row, queue in enumerate(core.lanes)]
+    for start in rounds(core):
+        if begin <= start < end:
+            axes.axvline(start, color="#555555", linewidth=0.8, linestyle=(0, (2, 3)), zorder=0)
+    dress(axes, core, begin, end, title)
+    legend(figure, colours, set().union(*shown))
+    figure.savefig(path, format="png")
+    return begin, end
+
+
+def kind_colours(core: CoreTrace) -> dict[str, str]:
+    """By first appearance, so that a stage keeps its colour in every window of a kernel."""
+    kind = kind_of(core)
+    first: dict[str, float] = {}
+    for lane in core.lanes.values():
+        for item in lane:
+            if isinstance(item, Slice) and not item.is_barrier:
+                first[kind(item)] = min(first.get(kind(item), item.start), item.start)
+    order = sorted(first, key=lambda name: first[name])
+    return {name: COLOURS[index % len(COLOURS)] for index, name in enumerate(order)}
+
+
+def paint_lane(axes, core: CoreTrace, queue: str, row: int, begin: float, end: float, colours: dict) -> set:
+    """The lane's stalls, its instructions over them, its share of busy time at the right; returns the kinds seen."""
+    kind = kind_of(core)
+    by_kind: dict[str, list[tuple[float, float]]] = {}
+    for item in core.lanes[queue]:
+        if isinstance(item, Slice) and not item.is_barrier and item.end > begin and item.start < end:
+            start = max(item.start, begin)
+            by_kind.setdefault(kind(item), []).append((start, min(item.end, end) - start))
+    stalls = [stall for stall in core.stalls(queue) if stall[1] > begin and stall[0] < end and stall[2] != "S"]
+    spans = [(max(start, begin), min(stop, end)) for start, stop, _, _ in stalls]
+    axes.broken_barh([(a, b - a) for a, b in spans], (row - 0.14, 0.28), facecolor=WAIT_COLOUR, edgecolor="none")
+    for (a, b), (_, _, source, _) in zip(spans, stalls, strict=True):
+        name = "barrier" if source == queue else source
+        if b - a > LETTER_SHARE * (len(name) + 1) * (end - begin):
+            axes.text((a + b) / 2, row, name, ha="center", va="center", fontsize=7, color="#555555", clip_on=True)
+    # A hairline of the bar's own colour keeps instructions narrower than a pixel visible.
+    for name, bars in by_kind.items():
+        axes.broken_barh(bars, (row - 0.36, 0.72), facecolor=colours[name], edgecolor=colours[name], linewidth=0.2)
+    if queue == "S":
+        # What S does most is to issue, and that leaves no event; a share would mislead.
+        if not by_kind and not spans:
+            note = {"ha": "left", "va": "center", "fontsize": 8, "style": "italic", "color": "#777777"}
+            axes.text(0.004, row, "issuing is not in the trace", transform=axes.get_yaxis_transform(), **note)
+        return set(by_kind)
+    busy = sum(length for bars in by_kind.values() for _, length in bars)
+    axes.text(1.006, row, f"{busy / (end - begin):.0%}", transform=axes.get_yaxis_transform(), va="center", fontsize=9)
+    return set(by_kind)
+
+
+def dress(axes, core: CoreTrace, begin: float, end: float, title: str) -> None:
+    from matplotlib.ticker import FuncFormatter
+
+    axes.set_xlim(begin, end)
+    axes.set_ylim(len(core.lanes) - 0.5, -0.5)
+    axes.set_yticks(range(len(core.lanes)), list(core.lanes), fontsize=10)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.set_xlabel("model cycles (grey: waits for the queue named; at the right: how much of the window it is busy)")
+    axes.grid(axis="x", color="#dddddd", linewidth=0.6)
+    axes.set_axisbelow(True)
+    axes.tick_params(axis="y", length=0)
+    for side in ("top", "right", "left"):
+        axes.spines[side].set_visible(False)
+    where = f"{core.name}, cycles {begin:,.0f} to {end:,.0f} of {core.cycles:,.0f}"
+    axes.set_title(f"{title}: {where}" if title else where, loc="left", fontsize=11)
+
+
+def legend(figure, colours: dict, shown: set) -> None:
+    from matplotlib.patches import Patch
+
+    handles = [Patch(color=colour, label=name) for name, colour in colours.items() if name in shown]
+    if handles:
+        figure.legend(handles=handles, loc="outside upper right", ncols=len(handles), fontsize=9, frameon=False)

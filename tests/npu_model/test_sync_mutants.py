@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The removal campaign: what it removes, and that reported, redundant and silent mean what they say."""
+
+import json
+import re
+import struct
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from chunk_gdr import cli, model
+from chunk_gdr.sync_mutants import Campaign, Run, Verdict, campaign, digest_of, find_mutants, judge, operator_scenarios, run_baselines
+
+ROOT = Path(__file__).parents[2]
+SYNC_CALL = re.compile(r"\b(VectorDone|PipeBarrier<\w+>|Handoff<[\w:]+>|SetFlag<[\w:]+>|WaitFlag<[\w:]+>)\(")
+
+
+@dataclass(frozen=True)
+class KernelScenario:
+    """An entry of call_paths.cpp. `deaf`: as if the checker found nothing."""
+
+    lib: str
+    entry: str
+    tiling: int
+    deaf: bool = False
+
+    def __call__(self, options):
+        x = np.arange(512 * 4, dtype=np.float32)
+        report = model.run(self.lib, self.entry, {"x": x}, tiling=struct.pack("<I", self.tiling), **options).to_dict()
+        if self.deaf:
+            report = report | {"hazards": {"reports": []}}
+        return Run(digest_of([x]), report, None)
+
+
+@pytest.fixture(scope="module")
+def tiles(kernel_dir):
+    return KernelScenario(str(model.build(kernel_dir / "call_paths.cpp")), "tiles", 4)
+
+
+@pytest.fixture(scope="module")
+def result(tiles):
+    return campaign({"tiles": tiles}, seeds=8, workers=1)
+
+
+def names(verdicts):
+    return sorted(f"{item.mutant.kind} {item.mutant.queues} {item.mutant.ids} x{len(item.mutant.sites)}" for item in verdicts)
+
+
+def test_every_synchronisation_is_removed_once(result):
+    assert names(result.verdicts) == sorted(
+        [
+            "barrier V () x1",
+            "barrier V () x1",
+            "flags MTE2 -> V (0,) x2",
+            "flags MTE3 -> MTE2 (0,) x4",  # one promise: set before the loop and in it, waited for in the loop and behind it
+            "flags V -> MTE2 (2,) x2",
+            "flags V -> MTE3 (1,) x2",
+        ]
+    )
+
+
+def test_what_is_not_needed_is_redundant_and_the_rest_reported(result):
+    assert names(result.of("redundant")) == ["barrier V () x1", "flags V -> MTE2 (2,) x2"]
+    assert len(result.of("reported")) == 4 and not result.of("silent")
+    barrier = next(item for item in result.of("redundant") if item.mutant.kind == "barrier")
+    assert barrier.mutant.executed == 4 and barrier.together
+    # The flag behind it waits for the same result: the barrier costs its issue alone.
+    assert 0 <= barrier.model_cycles < 4 * 30
+
+
+def test_missed_bars(result):
+    assert not result.passed  # 2 of 6 are redundant
+    reported = result.of("reported")
+    assert Campaign(reported, 1, 1.0).passed
+    assert not Campaign([*reported, Verdict(reported[0].mutant, "silent")], 1, 1.0).passed
+
+
+def test_closure_misses_what_a_deaf_checker_misses(tiles, result):
+    """The closure is a witness of its own: without the checker's reports, every missing order still shows in it."""
+    deaf = {"tiles": replace(tiles, deaf=True)}
+    baselines = run_baselines(deaf)
+    for item in result.verdicts:
+        verdict = judge(item.mutant, deaf, baselines, seeds=0)
+        assert verdict.verdict == ("redundant" if item.verdict == "redundant" else "silent"), item.mutant
+        assert verdict.closure_changed == (item.verdict == "reported")
+
+
+def test_values_that_change_under_a_seed_are_silent_without_the_checker(tiles, result):
+    deaf = {"tiles": replace(tiles, deaf=True)}
+    baselines = run_baselines(deaf)
+    needed = [item.mutant for item in result.of("reported") if item.mutant.kind == "flags"]
+    assert len(needed) == 3
+    for mutant in needed:
+        assert judge(mutant, deaf, baselines, seeds=8).seeds_changed, mutant
+
+
+TWICE = """
+#include "mutant.h"
+extern "C" __global__ __aicore__ void twice(GM_ADDR x, GM_ADDR workspace, GM_ADDR tiling) {
+  TPipe pipe;
+  TBuf<TPosition::VECCALC> ub;
+  pipe.InitBuffer(ub, 4096);
+  LocalTensor<float> a = ub.Get<float>(512);
+  Duplicate(a, 1.0f, 512);
+  PipeBarrier<PIPE_V>();
+  PipeBarrier<PIPE_V>();
+  Adds(a, a, 1.0f, 512);
+}
+"""
+
+
+def test_two_barriers_in_a_row_cover_for_each_other(kernel_dir, tmp_path):
+    (tmp_path / "twice.cpp").write_text(TWICE)
+    lib = model.build(tmp_path / "twice.cpp", out=tmp_path / "twice.so", include=[kernel_dir])
+    result = campaign({"twice": KernelScenario(str(lib), "twice", 0)}, seeds=1, workers=1)
+    assert names(result.of("redundant")) == ["barrier V () x1"] * 2
+    assert sorted(item.together for item in result.verdicts) == [False, True]
+
+
+@pytest.fixture(scope="module")
+def baselines():
+    return run_baselines(operator_scenarios())
+
+
+def test_scenarios_execute_every_synchronisation_of_the_operator(baselines):
+    executed = set()
+    for run in baselines.values():
+        for site in run.report["sync"]["sites"]:
+            executed |= {(Path(place["file"]).name, place["line"]) for place in (site, *site["callers"])}
+    missing = []
+    for path in sorted((ROOT / "op_kernel").rglob("*.h")):
+        if path.name == "sync.h":
+            continue
+        for number, text in enumerate(path.read_text().splitlines(), 1):
+            if SYNC_CALL.search(text.split("//")[0]) and (path.name, number) not in executed:
+                missing.append(f"{path.name}:{number} {text.strip()}")
+    assert not missing
+
+
+def test_operator_mutants(baselines):
+    mutants = find_mutants(baselines)
+    assert len({mutant.sites for mutant in mutants}) == len(mutants) > 100
+    assert all(mutant.identities and mutant.scenarios and mutant.executed for mutant in mutants)
+    flags = [mutant for mutant in mutants if mutant.kind == "flags"]
+    assert all(any(s.startswith("SetFlag") for s in m.sites) and any(s.startswith("WaitFlag") for s in m.sites) for m in flags)
+    assert all(mutant.ids for mutant in flags)
+
+
+def test_command(monkeypatch, capsys, tiles):
+    from chunk_gdr import sync_mutants
+
+    monkeypatch.setattr(sync_mutants, "operator_scenarios", lambda: {"tiles": tiles})
+    assert cli.main(["check", "--sync-mutants", "--json"]) == 1
+    result = json.loads(capsys.readouterr().out)
+    assert (result["removed"], result["reported"], result["redundant"], result["silent"]) == (6, 4, 2, 0)
+    assert {name: len(items) for name, items in result["lists"].items()} == {"reported": 4, "redundant": 2, "silent": 0}
+    assert all(item["sites"] and item["queues"] for items in result["lists"].values() for item in items)
+    assert cli.main(["check", "--sync-mutants", "--case", "qwen"]) == 2
+    assert "--sync-mutants brings its own cases" in capsys.readouterr().err

@@ -89,15 +89,15 @@ def test_report_on_the_model(capsys):
 
 def test_a_kernel_at_fault_is_reported(capsys, monkeypatch):
     """Hazards miss a bar of their own even where the numbers are right."""
-    from chunk_gdr import runner
+    from chunk_gdr import model
 
-    def faulty(inputs):
-        report = model_dict(inputs)
-        report["hazards"] |= {"auto_sync": 2, "reports": [{"report": "V Add reads UB 'x'\n  missing V -> V"}]}
-        return report
+    to_dict = model.Report.to_dict
 
-    model_dict = runner.model_dict
-    monkeypatch.setattr(runner, "model_dict", faulty)
+    def faulty(report):
+        found = {"auto_sync": 2, "reports": [{"report": "V Add reads UB 'x'\n  missing V -> V"}]}
+        return to_dict(report) | {"hazards": to_dict(report)["hazards"] | found}
+
+    monkeypatch.setattr(model.Report, "to_dict", faulty)
     code, out, _ = run(capsys, *MODEL)
     assert code == 1 and "MISSED: hazards.auto_sync: 2, must be 0" in out and "V Add reads UB 'x'" in out
 

@@ -208,6 +208,8 @@ Report Launch(const std::string& kernel_name, void* entry, const std::vector<GmA
   report.checked = options.checked;
   report.optimistic = options.optimistic;
   report.stage_names = options.stage_names;
+  report.work_unit = options.work_unit;
+  report.work_units = options.work_units;
   report.core_cycles.assign(core_threads, 0);
   std::vector<std::unique_ptr<CoreState>> states;
   for (int block = 0; block < options.block_num; ++block) states.push_back(cores[block]->TakeState());

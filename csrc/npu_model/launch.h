@@ -41,6 +41,8 @@ struct LaunchOptions {
   bool sync_sites = false;
   std::unordered_set<uint64_t> dropped_sync;  // identities of flags and barriers to leave out
   int cores = 8;
+  std::string work_unit;    // what the caller counts work in ("chunk_head"): cycles are then reported per unit too
+  uint64_t work_units = 0;
   std::vector<BufferRow> rows;
   std::map<int, std::string> stage_names;
   std::function<void(int done, int total)> progress;  // after each block, from a worker thread

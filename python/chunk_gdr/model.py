@@ -169,6 +169,9 @@ class Report:
     def __init__(self, report: Any):
         self._report = report
 
+    def __getitem__(self, key: str) -> Any:
+        return self._dict[key]
+
     @property
     def errors(self) -> int:
         """Hazards of grade error, repetitions included."""

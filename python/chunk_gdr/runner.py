@@ -88,22 +88,12 @@ def call_operator(inputs: Inputs, backend: str, **options) -> Call:
         empty = torch.empty(0)
         out, state = empty, empty
     seconds = time.perf_counter() - begin
-    model = model_dict(inputs) if on_model else None
+    model = host_model.last_report().to_dict() if on_model else None
     return Call(Result(out, state, inputs.chunk_state), seconds, model, error)
 
 
 def model_options(on_model: bool, options: dict):
     return host_model.options(**options) if on_model else contextlib.nullcontext()
-
-
-def model_dict(inputs: Inputs) -> dict:
-    """The host model's latest report, with what only the operator knows: core cycles per chunk and v-head."""
-    report = dict(host_model.last_report().to_dict())
-    cycles = report["model_cycles"]
-    chunk_heads = problem_of(inputs)["chunk_heads"]
-    per_chunk_head = sum(cycles["cores"]) / chunk_heads if chunk_heads else 0.0
-    report["model_cycles"] = cycles | {"per_chunk_head": per_chunk_head}
-    return report
 
 
 def plan_of(inputs: Inputs, cores: int = 8) -> tiling.Plan:

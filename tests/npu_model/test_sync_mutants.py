@@ -147,6 +147,11 @@ def test_operator_mutants(baselines):
     assert all(mutant.ids for mutant in flags)
 
 
+def test_bars_of_the_operator():
+    result = campaign(operator_scenarios(), seeds=2)
+    assert result.passed, str(result)
+
+
 def test_command(monkeypatch, capsys, tiles):
     from chunk_gdr import sync_mutants
 

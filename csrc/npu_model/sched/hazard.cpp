@@ -122,8 +122,8 @@ std::string Hazard::ToString() const {
 
 std::string EdgeFix(const AccessReport& earlier, const AccessReport& later) {
   if (earlier.queue == later.queue) {
-    return std::string("PipeBarrier<PIPE_") + Name(later.queue) + ">() between " + earlier.Place(kCallersInFix) + " and " +
-           later.Place(kCallersInFix);
+    return std::string("PipeBarrier<PIPE_") + Name(later.queue) + ">() between " + earlier.Place(kCallersInFix) +
+           " and " + later.Place(kCallersInFix);
   }
   if (!HasEvent(earlier.queue, later.queue)) {
     return std::string("there is no event ") + Name(earlier.queue) + " -> " + Name(later.queue) +

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
 #include <utility>
 
 #include "trace/json.h"
@@ -312,6 +313,10 @@ std::string Report::ToJson() const {
   json.BeginArray();
   for (const double core : core_cycles) json.Value(core);
   json.EndArray();
+  if (!work_unit.empty()) {
+    const double spent = std::accumulate(core_cycles.begin(), core_cycles.end(), 0.0);
+    json.Field("per_" + work_unit, work_units != 0 ? spent / static_cast<double>(work_units) : 0.0);
+  }
   json.EndObject();
   json.Key("critical_path");
   WriteCriticalPath(json, *this);

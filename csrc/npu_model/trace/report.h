@@ -86,6 +86,8 @@ struct Report {
   double seconds = 0;  // wall time of the launch on this machine
   HazardList hazards;
   std::vector<BlockReport> blocks;
+  std::string work_unit;
+  uint64_t work_units = 0;
   std::vector<double> core_cycles;  // block b runs on core b % cores, after the core's earlier blocks
   std::map<int, std::string> stage_names;
   // Knows the callers of all sites with trace or sync_sites, and wherever there are hazards.

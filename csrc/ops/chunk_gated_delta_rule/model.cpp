@@ -88,6 +88,12 @@ host::ProblemDesc Describe(const Problem& problem, uint32_t cores) {
   return desc;
 }
 
+int64_t ChunksOf(const Problem& problem) {
+  int64_t chunks = 0;
+  for (const int64_t length : problem.lengths) chunks += ChunkCount(length);
+  return chunks;
+}
+
 Launch Prepare(const Problem& problem, uint32_t cores) {
   const Arguments& args = problem.args;
   const host::ProblemDesc desc = Describe(problem, cores);
@@ -104,9 +110,7 @@ Launch Prepare(const Problem& problem, uint32_t cores) {
     // A copy, because results count only if the launch is clean. Rows that no chunk owns keep the caller's values, so
     // that a write there shows.
     launch.chunk_state = Padded(args.chunk_state->clone(at::MemoryFormat::Contiguous), {desc.value_dim, desc.key_dim});
-    int64_t rows = 0;
-    for (const int64_t length : problem.lengths) rows += ChunkCount(length);
-    launch.chunk_state->narrow(0, 0, rows).fill_(kNaN);
+    launch.chunk_state->narrow(0, 0, ChunksOf(problem)).fill_(kNaN);
   }
   launch.out = FilledWithNaN({desc.total_tokens, desc.value_heads, desc.value_dim}, args.query.options());
   launch.final_state = FilledWithNaN({desc.batch, desc.value_heads, desc.value_dim, desc.key_dim},
@@ -143,7 +147,9 @@ npu_model::Mem MemFromName(const std::string& name) {
   throw std::logic_error("buffer plan names a memory that the model does not have: " + name);
 }
 
-npu_model::LaunchOptions Options(const host::LaunchPlan& plan, npu_model::LaunchOptions options) {
+npu_model::LaunchOptions Options(const host::LaunchPlan& plan, int64_t chunk_heads, npu_model::LaunchOptions options) {
+  options.work_unit = "chunk_head";
+  options.work_units = static_cast<uint64_t>(chunk_heads);
   options.block_num = static_cast<int>(plan.block_num);
   options.tiling_key = plan.tiling_key;
   for (const host::BufferRow& row : plan.buffers) {
@@ -181,9 +187,10 @@ Outputs RunModel(const Problem& problem) {
       Output(Arg("final_state", launch.final_state)),
       Output(Arg("workspace", launch.workspace)),
   };
+  const int64_t chunks = ChunksOf(problem);
   const npu_model::Report report =
       npu_model::Launch("chunk_gated_delta_rule", reinterpret_cast<void*>(&::chunk_gated_delta_rule), args,
-                        &launch.plan.tiling, sizeof(launch.plan.tiling), Options(launch.plan, wished));
+                        &launch.plan.tiling, sizeof(launch.plan.tiling), Options(launch.plan, chunks * launch.plan.tiling.v_heads, wished));
   RequireClean(report);
 
   const int64_t value_dim = problem.args.value.size(2), key_dim = problem.args.query.size(2);

@@ -8,6 +8,7 @@
 namespace chunk_gdr {
 
 constexpr float kL2NormEps = 1.0e-6f;
+constexpr float kSmallestSquare = 1.0e-15f;  // below the square of the smallest fp16, 3.6e-15
 constexpr uint32_t kExponentBits = 0x7F800000u;  // of an fp32
 
 struct L2NormScratch {
@@ -16,8 +17,8 @@ struct L2NormScratch {
   LocalTensor<float> vectors;  // four of [rows]
 };
 
-// r = 1 / sqrt(sum x^2 + eps) = p m with p a power of two and m in [1/2, 1). Writes x p in NZ (exact: the norm of a row becomes at most 2)
-// and m as a [rows, 16] factor tile. rows = 64, x in rows of `pitch_blocks`.
+// 1 / sqrt(sum x^2 + eps) = p m with p a power of two that brings the norm of the row into (1, 2], also where eps outweighs it. Writes x p in
+// NZ (exact) and m as a [rows, 16] factor tile. rows = 64, x in rows of `pitch_blocks`.
 __aicore__ inline void L2NormRows(const LocalTensor<half>& scaled, const LocalTensor<float>& factor, const LocalTensor<half>& x,
                                   uint32_t strips, uint32_t pitch_blocks, const L2NormScratch& scratch) {
   constexpr uint32_t kRows = kRepeatFloats;
@@ -40,13 +41,17 @@ __aicore__ inline void L2NormRows(const LocalTensor<half>& scaled, const LocalTe
   }
   AscendC::WholeReduceSum<float>(reciprocal, scratch.sum, kFractal, kRows, 1, 1, kFractal / kFloatsPerBlock);
   VectorDone();
+  AscendC::Maxs(power, reciprocal, kSmallestSquare, kRows);
+  VectorDone();
   AscendC::Adds(reciprocal, reciprocal, kL2NormEps, kRows);
   VectorDone();
+  AscendC::Sqrt(power, power, kRows);
   AscendC::Sqrt(reciprocal, reciprocal, kRows);
   VectorDone();
+  AscendC::Div(power, one, power, kRows);
   AscendC::Div(reciprocal, one, reciprocal, kRows);
   VectorDone();
-  AscendC::And(power.ReinterpretCast<uint16_t>(), reciprocal.ReinterpretCast<uint16_t>(), exponent_mask.ReinterpretCast<uint16_t>(),
+  AscendC::And(power.ReinterpretCast<uint16_t>(), power.ReinterpretCast<uint16_t>(), exponent_mask.ReinterpretCast<uint16_t>(),
                kRows * 2);
   VectorDone();
   AscendC::Muls(power, power, 2.0f, kRows);

@@ -37,6 +37,11 @@ std::vector<at::Tensor> WrittenArguments(const c10::FunctionSchema& schema, cons
 
 void RefuseBackwardKernel(const c10::OperatorHandle& op, c10::DispatchKeySet keys, Stack* stack) {
   const std::vector<at::Tensor> inputs = Tensors(*stack, op.schema().arguments().size());
+  for (const at::Tensor& tensor : inputs) {
+    // The kernels below would drop the tangent, which reads as a derivative of zero.
+    TORCH_CHECK_NOT_IMPLEMENTED(!torch::autograd::isFwGradDefined(tensor), "forward-mode derivative of ",
+                                op.schema().name(), " is not implemented");
+  }
   const std::vector<at::Tensor> written = WrittenArguments(op.schema(), *stack);
   const bool requires_grad = torch::autograd::compute_requires_grad(inputs);
   for (const at::Tensor& tensor : written) torch::autograd::check_inplace(tensor, requires_grad);

@@ -147,6 +147,25 @@ def test_missed_bar_is_exit_code_1(capsys, monkeypatch):
     assert code == 1 and not report["passed"] and report["final_state"]["nrmse"] > report["final_state"]["bar"]
 
 
+def test_json_without_the_model_has_its_keys(capsys):
+    for backend in ("native", "reference"):
+        code, out, _ = run(capsys, "run", "--backend", backend, *SMALL, "--json")
+        report = json.loads(out)
+        assert code == 0 and [report[name] for name in ("hazards", "model_cycles", "gm_bytes")] == [None] * 3
+
+
+def test_inputs_of_nan_pass_on_masks_only(capsys, tmp_path):
+    source = write(tmp_path / "x.npz", v=np.full((73, 2, 40), math.nan, np.float16))
+    code, out, _ = run(capsys, "run", "--backend", "native", "--input", source)
+    assert code == 0 and "warning: value has inf or nan" in out and "every bar" not in out
+    assert "PASSED on masks only: out: 4 of 4 heads have no finite value to compare; final_state: 4 of 4" in out
+    code, out, _ = run(capsys, "run", "--backend", "native", "--input", source, "--json")
+    report = json.loads(out)
+    assert report["out"]["nrmse"] is None and report["out"]["masks_only"] == 4 and len(report["masks_only"]) == 2
+    code, out, _ = run(capsys, "check", "--input", source, "--seeds", "1")
+    assert code == 0 and "warning: out: 4 of 4 heads have no finite value to compare" in out
+
+
 def test_json_has_no_nan(capsys, monkeypatch):
     from chunk_gdr import runner
 
@@ -180,6 +199,10 @@ def test_json_has_no_nan(capsys, monkeypatch):
         (["run", "--output", "/no/such/directory/y.npz"], "no such directory"),
         (["run", *SMALL, "--dtype", "bfloat16"], "argument 'query': expected dtype float16"),
         (["check", "--case", "none"], "invalid choice: 'none'"),
+        (["run", "--lengths", "99999999999999999999"], "--lengths: at most 2147483647 tokens together"),
+        (["plan", "--nv", "33000000", "--nk", "1"], "value_heads * value_dim must be at most 2^20"),
+        (["run", "--gate"], "argument --gate: expected one argument"),
+        (["profile", "--bogus"], "unrecognized arguments: --bogus"),
         (["plan", "--cores", "9"], "argument --cores: invalid choice: 9"),
     ],
 )
@@ -188,6 +211,31 @@ def test_wrong_use_is_one_line_and_exit_code_2(capsys, argv, message):
     assert code == 2 and out == "" and "Traceback" not in err
     errors = [line for line in err.splitlines() if "error:" in line]
     assert len(errors) == 1 and message in errors[0]
+    assert [line for line in err.splitlines() if "running on" not in line] == errors
+
+
+def test_an_unknown_default_backend_is_one_line():
+    """The variable is read once per process, so the command needs one of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "chunk_gdr.cli", *NATIVE],
+        env={**os.environ, "CHUNK_GDR_BACKEND": "foo"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 2 and done.stdout == "" and "Traceback" not in done.stderr
+    assert "error: environment variable CHUNK_GDR_BACKEND: expected" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("flag", ["--scale", "--beta", "--key-norm", "--v-size"])
+def test_negative_numbers_with_exponents(capsys, flag):
+    code, out, _ = run(capsys, *NATIVE, flag, "-1e-1")
+    assert code == 0 and "PASSED: every bar" in out
+    assert flag != "--scale" or "scale -0.1," in out
+
+
+def test_a_scale_of_minus_one_is_a_number(capsys):
+    code, out, _ = run(capsys, *NATIVE, "--scale", "-1")
+    assert code == 0 and "scale -1," in out
 
 
 def test_gates_that_look_like_flags(capsys):
@@ -293,7 +341,7 @@ def test_full_names_and_wider_dtypes(tmp_path):
         ({"lengths": np.array([70.0, 3.0])}, "'actual_seq_lengths' is float64 [2], expected integers [B]"),
         ({"scale": np.zeros(2)}, "'scale' is float64 [2], expected one number"),
         ({"v": np.zeros((73, 2, 40), np.int8)}, "'value' is int8, expected a floating-point array"),
-        ({"g": np.array([{}], dtype=object)}, "not a readable .npz archive"),
+        ({"g": np.array(None)}, "'g' holds Python objects, not numbers (None?): leave an absent array out"),
         ({"lengths": np.array([70, 4])}, "argument 'actual_seq_lengths': expected lengths with sum T=73"),
         ({"beta": np.zeros((73, 3), np.float32)}, "argument 'beta': expected shape [T=73, Nv=2]"),
         ({"q": np.zeros((73, 24), np.float16)}, "argument 'query': expected rank 3"),
@@ -342,3 +390,35 @@ def test_an_output_that_fails_leaves_nothing(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="no space left"):
         capture.save_outputs(target, {"out": torch.zeros(3)})
     assert target.read_bytes() == b"older" and os.listdir(tmp_path) == ["y.npz"]
+
+
+def test_big_endian_arrays(tmp_path):
+    swapped = {name: array.astype(array.dtype.newbyteorder(">")) for name, array in arrays().items()}
+    np.savez(tmp_path / "big.npz", **swapped)
+    big, notes = capture.load_inputs(tmp_path / "big.npz")
+    native, _ = capture.load_inputs(write(tmp_path / "x.npz"))
+    assert notes == [] and big.lengths == native.lengths and big.scale == native.scale
+    for name in ("query", "key", "value", "beta", "g", "initial_state"):
+        assert torch.equal(getattr(big, name), getattr(native, name))
+
+
+def test_an_output_that_is_no_regular_file(capsys, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    link = tmp_path / "link"
+    link.symlink_to(pipe)
+    for target in (pipe, link):
+        code, out, err = run(capsys, *NATIVE, "--output", str(target))
+        assert code == 2 and out == "" and err == f"chunk-gdr: error: {target}: is not a regular file\n"
+    assert stat.S_ISFIFO(os.stat(pipe).st_mode)
+
+
+def test_an_output_that_is_write_protected(capsys, tmp_path, monkeypatch):
+    target = tmp_path / "y.npz"
+    target.write_bytes(b"older")
+    access = os.access
+    # The mode alone does not stop a test that runs as root.
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != target and access(path, mode))
+    code, out, err = run(capsys, *NATIVE, "--output", str(target))
+    assert code == 2 and out == "" and err == f"chunk-gdr: error: {target}: the file is not writable\n"
+    assert target.read_bytes() == b"older"

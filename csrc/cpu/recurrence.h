@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "cpu/rows.h"
@@ -95,14 +96,19 @@ class Band {
 
   // Stores the state that enters the chunk, and its outputs.
   void RunChunk(int64_t chunk) {
-    if (p_.chunk_state.data) StoreState(p_.chunk_state, p_.first_chunk[sequence_] + chunk);
+    if (p_.chunk_state.data) {
+      const int64_t index = p_.first_chunk[sequence_] + chunk;
+      chunk == 0 ? StoreEnteringState(p_.chunk_state, index) : StoreState(p_.chunk_state, index);
+    }
     const int64_t begin = chunk * kChunkRows;
     const int64_t end = std::min(begin + kChunkRows, p_.lengths[sequence_]);
     for (int64_t t = begin; t < end; ++t) Step(p_.first_token[sequence_] + t);
     ApplyPendingDecay();
   }
 
-  void StoreFinalState() { StoreState(p_.final_state, sequence_); }
+  void StoreFinalState() {
+    Chunks() == 0 ? StoreEnteringState(p_.final_state, sequence_) : StoreState(p_.final_state, sequence_);
+  }
 
  private:
   template <typename Other>
@@ -121,6 +127,18 @@ class Band {
   void StoreState(const States& to, int64_t index) {
     for (int64_t row = 0; row < rows_; ++row) {
       StoreRow(StateRow(row), p_.key_dim, to.data, to.dtype, to.At(index, head_, first_row_ + row));
+    }
+  }
+
+  // Before the first token the state is the initial one, bit for bit: a conversion would make signalling NaNs quiet.
+  void StoreEnteringState(const States& to, int64_t index) {
+    const States& from = p_.initial_state;
+    if (!from.data || from.dtype != to.dtype) return StoreState(to, index);
+    const int64_t elem_bytes = ElemBytes(to.dtype);
+    for (int64_t row = first_row_; row < first_row_ + rows_; ++row) {
+      std::memcpy(static_cast<char*>(to.data) + to.At(index, head_, row) * elem_bytes,
+                  static_cast<const char*>(from.data) + from.At(sequence_, head_, row) * elem_bytes,
+                  p_.key_dim * elem_bytes);
     }
   }
 

@@ -49,7 +49,31 @@ std::vector<Range> Runs(const at::Tensor& tensor) {
   return runs;
 }
 
+// Whether every stride steps over all that the smaller strides span: the usual views, which cannot overlap.
+bool StridesNest(const at::Tensor& tensor) {
+  std::vector<std::pair<int64_t, int64_t>> dims;  // (stride, size)
+  for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
+    if (tensor.size(dim) > 1) dims.emplace_back(tensor.stride(dim), tensor.size(dim));
+  }
+  std::sort(dims.begin(), dims.end());
+  int64_t last = 0;
+  for (const auto& [stride, size] : dims) {
+    if (stride <= last) return false;
+    last += (size - 1) * stride;
+  }
+  return true;
+}
+
 }  // namespace
+
+bool ElementsOverlap(const at::Tensor& tensor) {
+  if (tensor.numel() == 0 || StridesNest(tensor)) return false;
+  const std::vector<Range> runs = Runs(tensor);
+  for (size_t i = 1; i < runs.size(); ++i) {
+    if (Intersect(runs[i - 1], runs[i])) return true;
+  }
+  return false;
+}
 
 bool MemoryOverlaps(const at::Tensor& a, const at::Tensor& b) {
   if (a.numel() == 0 || b.numel() == 0 || !Intersect(Span(a), Span(b))) return false;

@@ -1,11 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The switch for CPU tensors."""
 
+import threading
+
 import torch
 
 from . import _C
 
 _NAMES = ("native", "model", "reference")
+
+# Blocks of several threads may end in any order, so each takes only its own entry out.
+_lock = threading.Lock()
+_entered: list[list[str]] = []  # [name] of every block that has not ended, oldest first
+_outside = ""  # the name where there is no such block
 
 
 class backend:
@@ -20,7 +27,8 @@ class backend:
     ========== ===================================================== ==============================
 
     The switch belongs to the process, not to the thread, and is read when an operator runs, so it also governs graphs
-    that were compiled earlier. ``CHUNK_GDR_BACKEND`` sets the default. How the model runs kernels is set with
+    that were compiled earlier. Of the blocks that have not ended, in whatever thread, the one entered last decides.
+    ``CHUNK_GDR_BACKEND`` sets the default. How the model runs kernels is set with
     ``chunk_gdr.model.options``.
 
     Raises:
@@ -36,18 +44,35 @@ class backend:
                 f"chunk_gdr.backend: argument 'name': expected 'native', 'model' or 'reference', got {name!r}"
             )
         self.name = name
-        self._before = []
+        self._entries = []
 
     def __enter__(self):
         if torch.compiler.is_compiling():
             _refuse_to_be_traced()
-        self._before.append(current_backend())
-        _C.set_backend(self.name)
+        _enter(self)
         return self
 
     def __exit__(self, *exc_info):
-        _C.set_backend(self._before.pop())
+        _exit(self)
         return False
+
+
+def _enter(block):
+    global _outside
+    entry = [block.name]
+    with _lock:
+        if not _entered:
+            _outside = current_backend()
+        _C.set_backend(block.name)
+        _entered.append(entry)
+        block._entries.append(entry)
+
+
+def _exit(block):
+    with _lock:
+        entry = block._entries.pop()
+        _entered[:] = [other for other in _entered if other is not entry]
+        _C.set_backend(_entered[-1][0] if _entered else _outside)
 
 
 def _refuse_to_be_traced():

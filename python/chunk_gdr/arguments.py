@@ -120,6 +120,8 @@ def case_of(arguments: argparse.Namespace) -> Case:
     case = replace(Case(), **given_case(arguments))
     if not case.pass_lengths and len(case.lengths) != 1:
         raise UsageError(f"--no-lengths is one sequence: give its length, not {len(case.lengths)}")
+    if sum(case.lengths) >= 2**31:
+        raise UsageError(f"--lengths: at most 2147483647 tokens together, not {sum(case.lengths)}")
     if case.nv % case.nk:
         raise UsageError(f"--nv {case.nv} is not a multiple of --nk {case.nk}")
     for name in ("dk", "dv"):

@@ -60,7 +60,7 @@ def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
         if not isinstance(file, np.lib.npyio.NpzFile):
             raise CaptureError(f"{path}: a single array, expected an .npz archive of named arrays")
         with file:
-            arrays = {name: file[name] for name in file.files}
+            arrays = {name: read_array(path, file, name) for name in file.files}
     except CaptureError:
         raise
     except FileNotFoundError:
@@ -80,6 +80,19 @@ def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
     if missing:
         raise CaptureError(f"{path}: array '{missing[0]}' is missing")
     return renamed
+
+
+def read_array(path, file, name: str) -> np.ndarray:
+    """One array in native byte order."""
+    try:
+        array = file[name]
+    except ValueError as error:
+        if "allow_pickle" not in str(error):
+            raise
+        raise CaptureError(
+            f"{path}: '{name}' holds Python objects, not numbers (None?): leave an absent array out of the file"
+        ) from None
+    return array.astype(array.dtype.newbyteorder("="), copy=False)
 
 
 def scalar(path, name: str, array: np.ndarray):
@@ -110,12 +123,20 @@ def float_tensor(path, name: str, array: np.ndarray, half: bool, notes: list[str
 
 
 def check_writable(path: str | Path) -> None:
-    """Says before the work, not after it, that its results cannot be written."""
+    """Says before the work, not after it, that its results cannot be written.
+
+    The results replace the file by a rename, which would replace a device, a pipe or a write-protected file too.
+    """
     directory = Path(path).resolve().parent
     if not directory.is_dir():
         raise CaptureError(f"{path}: no such directory")
-    if Path(path).is_dir():
+    target = Path(path)
+    if target.is_dir():
         raise CaptureError(f"{path}: is a directory")
+    if target.exists() and not target.is_file():
+        raise CaptureError(f"{path}: is not a regular file")
+    if target.exists() and not os.access(target, os.W_OK):
+        raise CaptureError(f"{path}: the file is not writable")
     if not os.access(directory, os.W_OK):
         raise CaptureError(f"{path}: the directory is not writable")
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Callable, Sequence
 
 import numpy as np
@@ -154,7 +154,7 @@ class Case:
     beta_dtype: str = "float32"
     state: str | None = "float32"  # dtype of initial_state; None = no initial state
     state_size: float = 0.1
-    scale: float | None = field(default=-1.0)  # -1 = Dk ** -0.5; None = leave it out (the operator takes 1.0)
+    scale: float | str | None = "default"  # Dk ** -0.5; None = leave it out (the operator takes 1.0)
     l2norm: bool = False
     chunk_state: bool = False
     pass_lengths: bool = True  # False: one sequence, actual_seq_lengths left out
@@ -241,7 +241,7 @@ def make_inputs(case: Case) -> Inputs:
         beta=beta,
         initial_state=state,
         actual_seq_lengths=lengths,
-        scale=case.dk**-0.5 if case.scale == -1.0 else case.scale,
+        scale=case.dk**-0.5 if case.scale == "default" else case.scale,
         g=g,
         use_qk_l2norm_in_kernel=case.l2norm,
     )

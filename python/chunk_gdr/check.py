@@ -80,7 +80,7 @@ def check_inputs(name: str, inputs: Inputs, seeds: int, options: dict, progress)
         different = [] if call.error else different_bits(call.result, other.result)
         missed += [f"adversarial seed {seed}: {', '.join(different)} not bitwise equal"] if different else []
     results = {c.name: {"nrmse": c.to_dict()["nrmse"], "bar": c.to_dict()["bar"]} for c in report.comparisons}
-    return CaseCheck(name, missed, input_warnings(inputs), seeds, seconds, results)
+    return CaseCheck(name, missed, input_warnings(inputs) + report.masks_only, seeds, seconds, results)
 
 
 def check_suite(suite: dict[str, Inputs], seeds: int, options: dict, progress) -> SuiteCheck:

@@ -45,10 +45,18 @@ from .runner import (
 )
 
 BACKENDS = ("model", "native", "reference")
+USER_VALUES = ("environment variable ", "chunk_gated_delta_rule tiling: ")  # how a ValueError about the user's begins
+
+
+class Parser(argparse.ArgumentParser):
+    """Its errors are one line, without the usage; those of the subcommands too."""
+
+    def error(self, message: str):
+        self.exit(2, f"{self.prog}: error: {' '.join(message.split())}\n")
 
 
 def build_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="chunk-gdr",
         description="Gated delta rule for Ascend 310P: run the kernel on a model of the chip and check its results.",
     )
@@ -162,20 +170,29 @@ def sync_mutants_command(arguments: argparse.Namespace) -> int:
     return 0 if result.passed else 1
 
 
-def join_gate(argv: list[str]) -> list[str]:
-    """"--gate", "-1e-5" as one word: argparse would take the second for a flag."""
+def join_negative_numbers(argv: list[str]) -> list[str]:
+    """"--gate", "-1e-5" as one word: argparse would take the second for a flag, as it would -inf."""
     joined: list[str] = []
     for word in argv:
-        if joined and joined[-1] == "--gate":
-            joined[-1] = f"--gate={word}"
+        before = joined[-1] if joined else ""
+        if before.startswith("--") and before != "--" and "=" not in before and is_negative_number(word):
+            joined[-1] = f"{before}={word}"
         else:
             joined.append(word)
     return joined
 
 
+def is_negative_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return word.startswith("-")
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = build_parser()
-    arguments = parser.parse_args(join_gate(sys.argv[1:] if argv is None else argv))
+    arguments = parser.parse_args(join_negative_numbers(sys.argv[1:] if argv is None else argv))
     if arguments.command is None:
         parser.error("a command is needed: run, plan, check, profile or model")
     try:
@@ -200,6 +217,8 @@ def usage_message(error: Exception) -> str | None:
     """One line for what the user can put right; None for what is a fault of this program."""
     if isinstance(error, (UsageError, CaptureError, ProfileError, BuildError)):
         return str(error)
+    if isinstance(error, ValueError) and str(error).startswith(USER_VALUES):
+        return first_line(error)
     if isinstance(error, MemoryError):
         return f"not enough memory for these shapes ({error})"
     if isinstance(error, RuntimeError) and is_argument_error(error):

@@ -2,6 +2,9 @@
 """How far a result is from the truth, for every (sequence, v-head) by itself: masks of inf and nan first, then NRMSE.
 
     NRMSE = ||x - truth|| / ||truth||        floor = NRMSE of the truth rounded to the dtype of x
+
+Where the truth of a whole head is inf, nan or beyond the dtype of x, there is no NRMSE (it is nan): such a head passes
+if its masks agree, and is counted in `masks_only`, because that says nothing about accuracy.
 """
 
 from __future__ import annotations
@@ -38,12 +41,15 @@ class HeadError:
     worst_truth: float
     largest_truth: float  # finite ones only
     mask_errors: int
+    compared: int  # values that are finite in both; 0: only masks were compared, and nrmse is nan
     passed: bool
 
     @property
     def badness(self) -> float:
         """Sorts heads: wrong masks first, then by how much of the bar is used."""
-        return float("inf") if self.mask_errors else self.nrmse / self.bar
+        if self.mask_errors:
+            return float("inf")
+        return self.nrmse / self.bar if self.compared else -1.0
 
 
 @dataclass(frozen=True)
@@ -55,6 +61,11 @@ class Comparison:
     @property
     def passed(self) -> bool:
         return all(h.passed for h in self.heads)
+
+    @property
+    def masks_only(self) -> int:
+        """Heads that agree in inf and nan and have no finite value to compare."""
+        return sum(h.passed and not h.compared for h in self.heads)
 
     @property
     def worst(self) -> HeadError | None:
@@ -72,6 +83,7 @@ class Comparison:
             "bar": worst.bar if worst else bar_of(self.dtype, 0.0),
             "max_abs": max((h.max_abs for h in self.heads), default=0.0),
             "mask_errors": sum(h.mask_errors for h in self.heads),
+            "masks_only": self.masks_only,
             "worst": asdict(worst) if worst else None,
         }
         if all_heads:
@@ -82,6 +94,10 @@ class Comparison:
         """The `top` worst heads (None = all) as text."""
         failed = sum(not h.passed for h in self.heads)
         verdict = "all within the bar" if not failed else f"{failed} MISS THE BAR"
+        if self.masks_only:
+            without = f"{self.masks_only} with no finite value to compare"
+            verdict = without if self.masks_only == len(self.heads) else f"{verdict}, {without}"
+            verdict = verdict.replace("all within", "the others within")
         lines = [f"{self.name} ({self.dtype}): {len(self.heads)} heads, {verdict}"]
         if self.heads:
             lines.append("   seq head      nrmse      floor        bar    max abs  worst element: got / truth")
@@ -93,6 +109,8 @@ class Comparison:
             )
             if h.mask_errors:
                 line += f"  ({h.mask_errors} wrong inf/nan)"
+            if not h.compared:
+                line += "  no finite value to compare"
             if not h.passed:
                 line += "  MISSED"
                 if self.name != "out" and not RANGE[0] <= h.largest_truth <= RANGE[1]:
@@ -149,7 +167,8 @@ def head_error(x: Tensor, truth: Tensor, sequence: int, head: int, index_of, dty
 
     floor = nrmse(kept.to(dtype).double() - kept)
     bar = bar_of(str(dtype).removeprefix("torch."), floor)
-    error = nrmse(difference)
+    compared = int(ordinary.sum())
+    error = nrmse(difference) if compared else float("nan")
     # The element to show: a wrong mask if there is one, else the largest difference.
     position = int((wrong.double() if wrong.any() else difference.abs()).argmax())
     local = tuple(int(i) for i in torch.unravel_index(torch.tensor(position), x.shape))
@@ -166,7 +185,8 @@ def head_error(x: Tensor, truth: Tensor, sequence: int, head: int, index_of, dty
         worst_truth=truth[local].item(),
         largest_truth=torch.where(truth.isfinite(), truth, 0.0).abs().max().item(),
         mask_errors=int(wrong.sum()),
-        passed=not wrong.any() and error <= bar,
+        compared=compared,
+        passed=not wrong.any() and (compared == 0 or error <= bar),
     )
 
 

@@ -19,6 +19,7 @@ import os
 import shlex
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -132,7 +133,11 @@ def run(
     return Report(report)
 
 
-_default_options: dict[str, Any] = {}
+# Blocks of several threads may end in any order, so each takes only its own changes out.
+_options_lock = threading.Lock()
+_changes: list[dict[str, Any]] = []  # of every options() block that has not ended, oldest first
+
+_WHOLE_OPTIONS = {"cores": (1, 8), "seed": (0, 2**64 - 1), "threads": (0, 2**31 - 1)}
 
 
 @contextlib.contextmanager
@@ -140,23 +145,50 @@ def options(**changes: Any) -> Iterator[None]:
     """Launch options of the torch operators' "model" backend inside the block; process-wide, nested blocks add up.
 
     Names and values as for `run`, without buffers, stages, block_num and tiling_key, which the operator's plan sets.
-    """
-    from chunk_gdr import _C
+    Of the blocks that have not ended, in whatever thread, the one entered last decides about an option.
 
-    global _default_options
-    before = _default_options
-    after = {**before, **changes}
-    _C.model_set_default_options(**after)
-    _default_options = after
+    Raises:
+        ValueError: a value is out of range; the message names the option, the limits and the value.
+    """
+    _check_options(changes)
+    with _options_lock:
+        _set_options([*_changes, changes])
     try:
         yield
     finally:
-        _C.model_set_default_options(**before)
-        _default_options = before
+        with _options_lock:
+            _set_options([other for other in _changes if other is not changes])
+
+
+def _set_options(blocks: list[dict[str, Any]]) -> None:
+    from chunk_gdr import _C
+
+    merged: dict[str, Any] = {}
+    for block in blocks:
+        merged |= block
+    _C.model_set_default_options(**merged)
+    _changes[:] = blocks
+
+
+def _check_options(changes: Mapping[str, Any]) -> None:
+    """What a launch would refuse later, or in other words; names and the values of the others are checked when set."""
+    for name, (low, high) in _WHOLE_OPTIONS.items():
+        value = changes.get(name, low)
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
+            raise ValueError(f"model.options: '{name}' must be a whole number in {low}..{high}, got {value!r}")
+    for name in ("permute_cube", "checked", "trace", "sync_sites"):
+        if not isinstance(changes.get(name, False), (bool, np.bool_)):
+            raise ValueError(f"model.options: '{name}' must be True or False, got {changes[name]!r}")
+    progress = changes.get("progress")
+    if progress is not None and not callable(progress):
+        raise ValueError(f"model.options: 'progress' must be a callable, got {progress!r}")
 
 
 def last_report() -> Report | None:
-    """The report of the latest kernel this process ran on the host model, by `run` or by the "model" backend."""
+    """The report of the latest kernel this process ran on the host model, by `run` or by the "model" backend.
+
+    It has hazards, cycles and traffic. Accuracy needs the truth beside the results: chunk_gdr.compare.
+    """
     from chunk_gdr import _C
 
     report = _C.model_last_report()
@@ -168,6 +200,12 @@ class Report:
 
     def __init__(self, report: Any):
         self._report = report
+
+    def __reduce__(self):
+        raise TypeError("a model report cannot be pickled or deep-copied: take report.to_dict() or report.to_json()")
+
+    def __copy__(self) -> Report:
+        return Report(self._report)
 
     def __getitem__(self, key: str) -> Any:
         return self._dict[key]

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from .compare import Comparison
 from .runner import Call
 
+MODEL_KEYS = ("hazards", "model_cycles", "gm_bytes")  # null on backends that have none
+
 
 @dataclass
 class RunReport:
@@ -37,11 +39,25 @@ class RunReport:
     def passed(self) -> bool:
         return not self.missed
 
+    @property
+    def masks_only(self) -> list[str]:
+        """What says nothing about accuracy, because no finite value of these heads can be compared."""
+        return masks_only(self.comparisons)
+
+    @property
+    def verdict(self) -> str:
+        if not self.passed:
+            return "MISSED: " + "; ".join(self.missed)
+        if self.masks_only:
+            return "PASSED on masks only: " + "; ".join(self.masks_only)
+        return "PASSED: every bar of this run holds"
+
     def to_dict(self, all_heads: bool = False) -> dict:
-        result = dict(self.call.model or {})
+        result = dict.fromkeys(MODEL_KEYS) | (self.call.model or {})
         result |= {
             "passed": self.passed,
             "missed": self.missed,
+            "masks_only": self.masks_only,
             "backend": self.backend,
             "problem": self.problem,
             "warnings": self.warnings,
@@ -65,9 +81,16 @@ class RunReport:
         if self.call.model is not None:
             parts += [hazard_text(self.call.model), cycle_text(self.call.model)]
         parts += [f"warning: {text}" for text in self.warnings]
-        verdict = "PASSED: every bar of this run holds" if self.passed else "MISSED: " + "; ".join(self.missed)
-        parts.append(f"{verdict} ({self.call.seconds:.1f} s)")
+        parts.append(f"{self.verdict} ({self.call.seconds:.1f} s)")
         return "\n\n".join(parts)
+
+
+def masks_only(comparisons: list[Comparison]) -> list[str]:
+    return [
+        f"{c.name}: {c.masks_only} of {len(c.heads)} heads have no finite value to compare"
+        for c in comparisons
+        if c.masks_only
+    ]
 
 
 def json_ready(value):

@@ -7,6 +7,7 @@ computed a second time.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
@@ -15,6 +16,9 @@ from ._load import _C
 CHUNK = 64
 #: Bytes of each on-chip memory that a kernel may use (UB without the library's scratch).
 CAPACITY_BYTES = {"UB": 248 * 1024, "L1": 1024 * 1024, "L0A": 64 * 1024, "L0B": 64 * 1024, "L0C": 256 * 1024}
+MAX_HEAD_DIM = 128
+MAX_CORES = 8
+_INT32_MAX = 2**31 - 1
 _BAR_WIDTH = 40
 
 
@@ -139,6 +143,19 @@ def _spans(items: Sequence[WorkItem], sliced: bool) -> str:
     return "; ".join(spans) if spans else "-"
 
 
+def _whole(name: str, value, low: int, high: int) -> int:
+    """`value` as an int of this range; neither a float nor a bool is a number of anything."""
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None:
+        raise ValueError(f"chunk_gated_delta_rule tiling: {name} must be an integer, got {value!r}")
+    if not low <= number <= high:
+        raise ValueError(f"chunk_gated_delta_rule tiling: {name} must be in {low}..{high}, got {number}")
+    return number
+
+
 def plan(
     lengths: Sequence[int],
     nk: int,
@@ -169,8 +186,13 @@ def plan(
     """
     if state_dtype not in ("float32", "float16"):
         raise ValueError(f"chunk_gated_delta_rule tiling: state_dtype must be 'float32' or 'float16', got {state_dtype!r}")
-    lengths = [int(n) for n in lengths]
-    total = sum(lengths)
+    lengths = [_whole(f"lengths[{i}]", n, 0, _INT32_MAX) for i, n in enumerate(lengths)]
+    nk, nv = _whole("nk", nk, 1, _INT32_MAX), _whole("nv", nv, 1, _INT32_MAX)
+    dk, dv = _whole("dk", dk, 1, MAX_HEAD_DIM), _whole("dv", dv, 1, MAX_HEAD_DIM)
+    cores = _whole("cores", cores, 1, MAX_CORES)
+    if nv % nk:
+        raise ValueError(f"chunk_gated_delta_rule tiling: nv must be a multiple of nk {nk}, got {nv}")
+    total = _whole("the sum of lengths", sum(lengths), 0, _INT32_MAX)
     problem = {
         "total_tokens": total,
         "batch": len(lengths),

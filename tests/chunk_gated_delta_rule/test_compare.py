@@ -165,3 +165,32 @@ def test_dict_is_json():
     text = json.loads(json.dumps(result))
     assert text["passed"] and text["nrmse"] <= text["bar"] and len(text["per_head"]) == 2
     assert text["worst"]["worst_index"] == list(result["worst"]["worst_index"])
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_a_head_of_masks_only_is_no_accuracy(value):
+    truth = truth_of(4, 2, 8)
+    truth[:, 1] = value
+    result = compare_out(truth.half(), truth, [4])
+    without = next(h for h in result.heads if not h.compared)
+    assert result.passed and result.masks_only == 1 and result.to_dict()["masks_only"] == 1
+    assert without.head == 1 and math.isnan(without.nrmse) and without is result.heads[-1]
+    assert 0 < result.to_dict()["nrmse"] < 3e-4
+    assert "2 heads, the others within the bar, 1 with no finite value to compare" in str(result)
+    all_of_it = compare_out(truth[:, 1:].half(), truth[:, 1:], [4])
+    assert math.isnan(all_of_it.to_dict()["nrmse"]) and "all within" not in str(all_of_it)
+
+
+def test_masks_that_disagree_fail_without_a_finite_value():
+    truth = torch.full((4, 1, 8), math.nan, dtype=torch.float64)
+    x = torch.zeros(4, 1, 8).half()
+    result = compare_out(x, truth, [4])
+    assert not result.passed and result.masks_only == 0
+    assert "no finite value to compare" in str(result) and "MISSED" in str(result)
+
+
+def test_an_overflowed_head_passes_on_its_masks():
+    truth = torch.full((4, 1, 8), 1e6, dtype=torch.float64)
+    result = compare_out(torch.full((4, 1, 8), FP16_MAX).half(), truth, [4], "saturate")
+    assert result.passed and result.masks_only == 1
+    assert not compare_out(torch.full((4, 1, 8), 6e4).half(), truth, [4], "saturate").passed

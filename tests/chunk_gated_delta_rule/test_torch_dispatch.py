@@ -203,6 +203,35 @@ def test_backward_is_refused(namespace, which):
     assert leaf.grad is None
 
 
+@pytest.mark.parametrize("namespace", NAMES)
+@pytest.mark.parametrize("which", [0, 1, 2, "g", "beta", "initial_state", "chunk_state"], ids=str)
+@pytest.mark.parametrize("no_grad", [False, True], ids=["grad", "no_grad"])
+def test_forward_mode_is_refused(namespace, which, no_grad):
+    positional, keywords = inputs(dtype=torch.float32)
+    primal = positional[which] if isinstance(which, int) else keywords[which]
+
+    def call(x):
+        if isinstance(which, int):
+            return operator(namespace)(*positional[:which], x, *positional[which + 1 :], **keywords)
+        return operator(namespace)(*positional, **{**keywords, which: x})
+
+    text = f"forward-mode derivative of {namespace}::chunk_gated_delta_rule is not implemented"
+    with torch.set_grad_enabled(not no_grad):
+        with torch.autograd.forward_ad.dual_level(), pytest.raises(NotImplementedError, match=text):
+            call(torch.autograd.forward_ad.make_dual(primal, torch.ones_like(primal)))
+        with pytest.raises(NotImplementedError, match=text):
+            torch.func.jvp(call, (primal,), (torch.ones_like(primal),))
+    assert not keywords["chunk_state"].any()
+
+
+def test_plain_call_beside_dual_numbers():
+    positional, keywords = inputs(dtype=torch.float32)
+    want = operator("npu")(*positional, **keywords)
+    with torch.autograd.forward_ad.dual_level():
+        torch.autograd.forward_ad.make_dual(positional[0], torch.ones_like(positional[0]))
+        assert equal(operator("npu")(*positional, **keywords), want)
+
+
 @pytest.mark.parametrize("compile_it", [False, True], ids=["eager", "compiled"])
 def test_forward_without_grad(compile_it):
     positional, keywords = inputs(dtype=torch.float32)

@@ -203,18 +203,15 @@ def test_batch_layout_errors(change, argument, expected, got):
         (torch.tensor([[0, 70]]), ValueError, "argument 'cu_seqlens': expected shape [N + 1], got [1, 2]"),
         (torch.zeros(0, dtype=torch.int64), ValueError, "argument 'cu_seqlens': expected shape [N + 1], got [0]"),
         (torch.tensor([1, 71]), ValueError, "argument 'cu_seqlens': expected 0 as its first element, got 1"),
-        (
-            torch.tensor([0, 69]),
-            RuntimeError,
-            "argument 'actual_seq_lengths': expected lengths with sum T=70, got sum 69",
-        ),
+        (torch.tensor([0, 69]), ValueError, "argument 'cu_seqlens': expected T=70 as its last element, got 69"),
         (
             torch.tensor([0, 40, 30, 70]),
-            RuntimeError,
-            "argument 'actual_seq_lengths': expected lengths >= 0, got -10 at index 1",
+            ValueError,
+            "argument 'cu_seqlens': expected values that never fall, got 30 after 40 at index 2",
         ),
+        ([0, 70], ValueError, "argument 'cu_seqlens': expected a tensor, got list"),
     ],
-    ids=["float", "rank-2", "empty", "not-from-0", "short", "falling"],
+    ids=["float", "rank-2", "empty", "not-from-0", "short", "falling", "list"],
 )
 def test_cu_seqlens_errors(offsets, error, text):
     args = inputs(batch=1, tokens=70)

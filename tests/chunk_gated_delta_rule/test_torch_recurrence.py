@@ -320,6 +320,26 @@ def test_chunk_state(on_backend, state_dtype):
         assert torch.equal(chunk_state[row], data["initial_state"][sequence])
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
+def test_initial_state_is_returned_bit_for_bit(on_backend, dtype):
+    """Also signalling NaNs, which every conversion makes quiet."""
+    lengths = [65, 0]
+    data = inputs(17, sum(lengths), 1, 2, 33, 50, batch=2)
+    state = data["initial_state"].to(dtype)
+    integer, signalling = {
+        torch.float16: (torch.int16, 0x7C01),
+        torch.bfloat16: (torch.int16, 0x7F81),
+        torch.float32: (torch.int32, 0x7F800001),
+    }[dtype]
+    bits = state.view(integer)
+    bits[:, :, ::7, ::5] = signalling
+    assert state.isnan().any()
+    chunk_state = torch.zeros(2, 2, 50, 33, dtype=dtype)
+    _, final = run({**data, "initial_state": state}, lengths, chunk_state=chunk_state)
+    assert torch.equal(chunk_state[0].view(integer), bits[0])
+    assert torch.equal(final[1].view(integer), bits[1])
+
+
 def test_chunk_state_exact_rows_and_strided(on_backend):
     data = inputs(18, 130, 1, 2, 33, 50)
     want = torch.zeros(3, 2, 50, 33)

@@ -25,6 +25,10 @@ def valid():
     }
 
 
+def on_meta(args):
+    return {name: x.to("meta") if isinstance(x, torch.Tensor) else x for name, x in args.items()}
+
+
 def call(args):
     args = dict(args)
     return torch.ops.npu.chunk_gated_delta_rule(args.pop("query"), args.pop("key"), args.pop("value"), **args)
@@ -159,6 +163,10 @@ SHAPE_RULES = {
         "at least 2 rows",
         "1 rows",
     ),
+    "scale-overflow": ({"scale": 1e39}, "scale", "a finite float32", "1e+39"),
+    "scale-negative-overflow": ({"scale": -3.5e38}, "scale", "a finite float32", "-3.5e+38"),
+    "scale-infinite": ({"scale": math.inf}, "scale", "a finite float32", "inf"),
+    "scale-nan": ({"scale": math.nan}, "scale", "a finite float32", "nan"),
 }
 
 # Those that need the values of the lengths.
@@ -233,7 +241,7 @@ def test_rule(rule, backend):
 @pytest.mark.parametrize("rule", SHAPE_RULES)
 def test_rule_on_meta(rule):
     change, argument, expected, got = SHAPE_RULES[rule]
-    args = {name: None if x is None else x.to("meta") for name, x in {**valid(), **change}.items()}
+    args = on_meta({**valid(), **change})
     with pytest.raises(RuntimeError, match=message(argument, expected, got)):
         call(args)
 
@@ -244,7 +252,15 @@ def test_valid_arguments_pass():
     out, state = call(args)
     assert out.shape == (T, NV, DV) and state.shape == (B, NV, DV, DK)
     assert args["chunk_state"].isfinite().sum() == 2 * NV * DV * DK
-    call({name: x.to("meta") for name, x in args.items()})
+    call(on_meta(args))
+
+
+@pytest.mark.parametrize("backend", ["native", "reference", "model"])
+def test_every_scale_that_float32_holds_passes(backend):
+    for scale in (torch.finfo(torch.float32).max, -torch.finfo(torch.float32).max, 1e-60, 0.0):
+        with chunk_gdr.backend(backend):
+            call({**valid(), "scale": scale})
+        call(on_meta({**valid(), "scale": scale}))
 
 
 @pytest.mark.parametrize("name", ["key", "value", "beta", "initial_state", "g", "chunk_state"])
@@ -340,6 +356,48 @@ def test_chunk_state_expanded():
         RuntimeError, match=message("chunk_state", "elements that do not share memory", "an expanded tensor")
     ):
         call(args)
+
+
+OVERLAPPING = {
+    "rows": (DV * DK * NV // 2, DV * DK, DK, 1),
+    "heads": (NV * DV * DK, DV * DK - 1, DK, 1),
+    "rows-of-a-head": (NV * DV * DK, DV * DK, DK - 1, 1),
+    "two-dims-interleaved": (NV * DV * DK, 1, NV, NV * DV // 2),
+    "elements": (NV * DV * DK, DV * DK, DK, 0),
+}
+
+
+@pytest.mark.parametrize("backend", ["native", "reference", "model"])
+@pytest.mark.parametrize("strides", OVERLAPPING.values(), ids=OVERLAPPING)
+def test_chunk_state_overlapping_itself(strides, backend):
+    pool = torch.full((4 * NV * DV * DK,), math.nan)
+    args = {**valid(), "chunk_state": pool.as_strided((3, NV, DV, DK), strides)}
+    with (
+        chunk_gdr.backend(backend),
+        pytest.raises(RuntimeError, match=message("chunk_state", "elements that do not share memory", "")),
+    ):
+        call(args)
+    assert pool.isnan().all()
+
+
+# In the last two the strides do not nest, and yet no two elements meet.
+DISJOINT = {
+    "permuted": (1, 3, 3 * NV, 3 * NV * DV),
+    "padded": (2 * NV * DV * DK, 2 * DV * DK, 2 * DK, 2),
+    "heads-between-rows": (4 * NV * DV * DK, 3, 4, 12 * DV),
+    "heads-between-chunks": (7, 5, 48, 48 * DV),
+}
+
+
+@pytest.mark.parametrize("strides", DISJOINT.values(), ids=DISJOINT)
+def test_chunk_state_of_unusual_strides(strides):
+    want = valid()
+    want["initial_state"] = torch.arange(B * NV * DV * DK, dtype=torch.float32).view(B, NV, DV, DK)
+    call(want)
+    view = torch.full((8 * NV * DV * DK * 3,), math.nan).as_strided((3, NV, DV, DK), strides)
+    call({**want, "chunk_state": view})
+    assert torch.equal(view.isnan(), want["chunk_state"].isnan())
+    assert torch.equal(view[:2], want["chunk_state"][:2])
 
 
 def test_sparse_input():

@@ -5,6 +5,7 @@
 #include <c10/util/Exception.h>
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 #include <utility>
 
@@ -180,6 +181,12 @@ void CheckStates(const Arguments& args, const DtypeRules& dtypes, Sizes& sizes) 
   }
 }
 
+// The kernel computes in float32; one rule for all, so that a backend does not decide what is valid.
+void CheckScale(const Arguments& args) {
+  const double scale = args.scale.value_or(1.0);
+  CHECK_ARGUMENT(std::isfinite(static_cast<float>(scale)), "scale", "a finite float32", Text(scale));
+}
+
 void CheckChunkStateRows(const Arguments& args, const SymInt& least, const std::string& why) {
   const SymInt rows = args.chunk_state->sym_size(0);
   CHECK_ARGUMENT(Holds(rows.sym_ge(least)), "chunk_state", "at least " + Text(least) + " rows (" + why + ")",
@@ -201,6 +208,7 @@ Sizes CheckShapes(const Arguments& args, const DtypeRules& dtypes) {
   CheckPerTokenFactors(args, dtypes, sizes);
   CheckLengthsTensor(args, sizes);
   CheckStates(args, dtypes, sizes);
+  CheckScale(args);
   return sizes;
 }
 
@@ -244,6 +252,8 @@ void CheckChunkStateStorage(const Arguments& args) {
   const at::Tensor& written = *args.chunk_state;
   CHECK_ARGUMENT(at::has_internal_overlap(written) != at::MemOverlap::Yes, "chunk_state",
                  "elements that do not share memory", "an expanded tensor");
+  CHECK_ARGUMENT(!ElementsOverlap(written), "chunk_state", "elements that do not share memory",
+                 "overlapping strides " + Text(written.strides()));
   for (const auto& [name, tensor] : PresentTensors(args)) {
     if (tensor == &written) continue;
     CHECK_ARGUMENT(!MemoryOverlaps(written, *tensor), "chunk_state", "memory that no input uses",

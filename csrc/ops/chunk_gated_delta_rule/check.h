@@ -48,7 +48,7 @@ struct Sizes {
   at::ScalarType state_dtype;  // of initial_state; float32 without one
 };
 
-// Devices, dtypes, ranks and shapes: all that needs no value. Also works on symbolic sizes.
+// Devices, dtypes, ranks, shapes and the scale: all that needs no value of a tensor. Also works on symbolic sizes.
 Sizes CheckShapes(const Arguments& args, const DtypeRules& dtypes);
 
 // The sequence lengths as numbers, checked; they must be readable here (CPU). Also checks the rows of chunk_state

@@ -67,7 +67,7 @@ def chunk_gated_delta_rule(
         never an alias of it, or None without ``output_final_state``.
 
     Raises:
-        ValueError: batch layout: ranks, B, T, cu_seqlens, shape of initial_state.
+        ValueError: batch layout: ranks, B, T, cu_seqlens (its values on CPU tensors), shape of initial_state.
         RuntimeError: what the operator itself checks: devices, dtypes, heads, head dims, lengths; and a backward pass,
             which does not exist yet. In its messages q, k, v are called query, key, value, and B and T are one
             dimension.
@@ -115,13 +115,20 @@ def _lengths(q, cu_seqlens, batch, tokens):
             return None, 1
         return torch.full((batch,), tokens, dtype=torch.int64, device=q.device), batch
     _require(batch == 1, "q", "B=1, sequences packed along T, with cu_seqlens", f"B={batch}")
+    _require(isinstance(cu_seqlens, torch.Tensor), "cu_seqlens", "a tensor", type(cu_seqlens).__name__)
     is_integer = cu_seqlens.dtype in (torch.int32, torch.int64)
     _require(is_integer, "cu_seqlens", "dtype int32 or int64", str(cu_seqlens.dtype).removeprefix("torch."))
     _require(cu_seqlens.dim() == 1 and cu_seqlens.shape[0] >= 1, "cu_seqlens", "shape [N + 1]", list(cu_seqlens.shape))
+    lengths = cu_seqlens.diff()
     # A value can be looked at only outside of graphs, and without a wait only on the CPU.
     if cu_seqlens.device.type == "cpu" and not torch.compiler.is_compiling():
         _require(int(cu_seqlens[0]) == 0, "cu_seqlens", "0 as its first element", int(cu_seqlens[0]))
-    return cu_seqlens.diff(), cu_seqlens.shape[0] - 1
+        if (lengths < 0).any():
+            i = int((lengths < 0).int().argmax())
+            pair = f"{int(cu_seqlens[i + 1])} after {int(cu_seqlens[i])} at index {i + 1}"
+            _require(False, "cu_seqlens", "values that never fall", pair)
+        _require(int(cu_seqlens[-1]) == tokens, "cu_seqlens", f"T={tokens} as its last element", int(cu_seqlens[-1]))
+    return lengths, cu_seqlens.shape[0] - 1
 
 
 def _factors(factors, dtype):

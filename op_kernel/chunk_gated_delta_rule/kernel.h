@@ -389,9 +389,9 @@ class ChunkGatedDeltaRule {
     const auto key_factor = Get<kKeyFactor, float>();
     const auto query_factor = Get<kQueryFactor, float>();
     if (tiling_.use_qk_l2norm) {
-      NormRowsToL1(key, key_factor, 0, kKeyRowsReady);
+      NormRowsToL1(key, key_factor, 0, PowerOf::kScaled, kKeyRowsReady);  // the factor enters V'
       Handoff<HardEvent::MTE3_V>(kNormCopied);
-      NormRowsToL1(query, query_factor, kChunk / kFractal, kQueryRowsReady);
+      NormRowsToL1(query, query_factor, kChunk / kFractal, PowerOf::kOwnNorm, kQueryRowsReady);
     } else {
       AscendC::Duplicate(key_factor, 1.0f, kChunk * kFractal);
       AscendC::Duplicate(query_factor, 1.0f, kChunk * kFractal);
@@ -402,9 +402,9 @@ class ChunkGatedDeltaRule {
   }
 
   __aicore__ inline void NormRowsToL1(const LocalTensor<half>& rows, const LocalTensor<float>& factor, uint32_t first_fractal_row,
-                                      int32_t ready) {
+                                      PowerOf power_of, int32_t ready) {
     const auto scaled = Get<kNormHalf, half>();  // [BT, k] NZ
-    L2NormRows(scaled, factor, rows, k_, k_, {Get<kNormTile, float>(), Get<kNormSum, float>(), Get<kNormVectors, float>()});
+    L2NormRows(scaled, factor, rows, k_, k_, power_of, {Get<kNormTile, float>(), Get<kNormSum, float>(), Get<kNormVectors, float>()});
     Handoff<HardEvent::V_MTE3>(ready);
     AscendC::DataCopy(Get<kKeyQueryL1, half>()[first_fractal_row * kFractalElems], scaled,
                       AscendC::DataCopyParams(static_cast<uint16_t>(k_), kChunk, 0, kChunk));

@@ -17,10 +17,14 @@ struct L2NormScratch {
   LocalTensor<float> vectors;  // four of [rows]
 };
 
-// 1 / sqrt(sum x^2 + eps) = p m with p a power of two that brings the norm of the row into (1, 2], also where eps outweighs it. Writes x p in
-// NZ (exact) and m as a [rows, 16] factor tile. rows = 64, x in rows of `pitch_blocks`.
+// What the power of two follows where eps outweighs the row: kOwnNorm brings every row's norm into (1, 2]; kScaled only its share of the
+// factor, so that m stays in [1/2, 1) and with it what m is multiplied into.
+enum class PowerOf { kOwnNorm, kScaled };
+
+// 1 / sqrt(sum x^2 + eps) = p m with p a power of two. Writes x p in NZ (exact, norm at most 2) and m as a [rows, 16] factor tile. rows = 64, x
+// in rows of `pitch_blocks`.
 __aicore__ inline void L2NormRows(const LocalTensor<half>& scaled, const LocalTensor<float>& factor, const LocalTensor<half>& x,
-                                  uint32_t strips, uint32_t pitch_blocks, const L2NormScratch& scratch) {
+                                  uint32_t strips, uint32_t pitch_blocks, PowerOf power_of, const L2NormScratch& scratch) {
   constexpr uint32_t kRows = kRepeatFloats;
   constexpr uint32_t kRowBlocks = kRows / kFloatsPerBlock;
   constexpr uint32_t kTile = kRows * kFractal;
@@ -41,9 +45,15 @@ __aicore__ inline void L2NormRows(const LocalTensor<half>& scaled, const LocalTe
   }
   AscendC::WholeReduceSum<float>(reciprocal, scratch.sum, kFractal, kRows, 1, 1, kFractal / kFloatsPerBlock);
   VectorDone();
-  AscendC::Maxs(power, reciprocal, kSmallestSquare, kRows);
-  VectorDone();
-  AscendC::Adds(reciprocal, reciprocal, kL2NormEps, kRows);
+  if (power_of == PowerOf::kOwnNorm) {
+    AscendC::Maxs(power, reciprocal, kSmallestSquare, kRows);
+    VectorDone();
+    AscendC::Adds(reciprocal, reciprocal, kL2NormEps, kRows);
+  } else {
+    AscendC::Adds(reciprocal, reciprocal, kL2NormEps, kRows);
+    VectorDone();
+    AscendC::Adds(power, reciprocal, 0.0f, kRows);
+  }
   VectorDone();
   AscendC::Sqrt(power, power, kRows);
   AscendC::Sqrt(reciprocal, reciprocal, kRows);

@@ -154,11 +154,14 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   ub(kOutState, "out_state", F, T, D, kOutput, kOutput);
   ub(kOutScores, "out_scores", F, T, D, kOutput, kOutput);
   // The two sources of an instruction lie in different phases.
-  for (const Buffer id : {kStateNz, kScoresK, kScoresQ, kCausalBias, kInverse, kResidualR, kKeyDecay, kVNewTile, kOutState, kNormTile}) {
+  constexpr Buffer kEvenRows[] = {kStateNz,   kScoresK,  kScoresQ,   kCausalBias, kInverse,
+                                  kResidualR, kKeyDecay, kVNewTile, kOutState,   kNormTile};
+  constexpr Buffer kOddRows[] = {kSplitRest,   kStateDelta, kSegments,    kDecay,     kAFactor,     kInverseRest,
+                                 kResidualKs, kBetaFactor, kDecayToEnd, kOutScores, kQueryFactor, kNormSum};
+  for (const Buffer id : kEvenRows) {
     t.rows[id].phase = Phase::kEven;
   }
-  for (const Buffer id : {kSplitRest, kStateDelta, kSegments, kDecay, kAFactor, kInverseRest, kResidualKs, kBetaFactor, kDecayToEnd,
-                          kOutScores, kQueryFactor, kNormSum}) {
+  for (const Buffer id : kOddRows) {
     t.rows[id].phase = Phase::kOdd;
   }
 

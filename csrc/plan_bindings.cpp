@@ -70,8 +70,10 @@ py::dict Plan(const py::kwargs& kwargs) {
   for (const auto& slot : plan.workspace) {
     workspace.append(py::dict("name"_a = slot.name, "offset_bytes"_a = slot.offset_bytes, "bytes"_a = slot.bytes));
   }
-  return py::dict("block_num"_a = plan.block_num, "tiling_key"_a = plan.tiling_key, "bucket"_a = plan.bucket, "schedule"_a = plan.schedule,
-                  "v_tiles"_a = plan.tiling.v_tiles, "v_tile_dim"_a = plan.tiling.v_tile_dim, "workspace_bytes"_a = plan.workspace_bytes,
+  return py::dict("block_num"_a = plan.block_num, "tiling_key"_a = plan.tiling_key, "bucket"_a = plan.bucket,
+                  "schedule"_a = plan.schedule, "state_layout"_a = plan.state_layout, "v_tiles"_a = plan.tiling.v_tiles,
+                  "v_tile_dim"_a = plan.tiling.v_tile_dim, "workspace_bytes"_a = plan.workspace_bytes,
+                  "item_cycles"_a = plan.costs.item, "chunk_cycles"_a = plan.costs.chunk,
                   "workspace"_a = workspace, "buffers"_a = ToList(plan.buffers), "stages"_a = plan.stage_names,
                   "tiling"_a = py::bytes(reinterpret_cast<const char*>(&plan.tiling), sizeof plan.tiling));
 }
@@ -81,9 +83,15 @@ py::list ItemsOfCore(const std::vector<int64_t>& lengths, uint32_t core, const p
   return ToList(chunk_gdr::host::ItemsOfCore(plan.tiling, lengths, core, plan.block_num));
 }
 
+std::vector<int64_t> PredictedCycles(const std::vector<int64_t>& lengths, const py::kwargs& kwargs) {
+  const LaunchPlan plan = chunk_gdr::host::MakeLaunchPlan(FromKwargs(kwargs));
+  return chunk_gdr::host::PredictCycles(plan.tiling, plan.costs, lengths, plan.block_num);
+}
+
 }  // namespace
 
 void BindPlan(py::module_& m) {
   m.def("plan", &Plan);
   m.def("items_of_core", &ItemsOfCore, py::arg("lengths"), py::arg("core"));
+  m.def("predicted_cycles", &PredictedCycles, py::arg("lengths"));
 }

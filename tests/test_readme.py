@@ -35,7 +35,7 @@ def test_python_examples(monkeypatch, tmp_path):
     assert cli.main(["run", "--input", "x.npz", "--backend", "native"]) == 0
 
 
-@pytest.mark.parametrize("command", ["run", "plan", "check", "profile"])
+@pytest.mark.parametrize("command", ["run", "plan", "check", "profile", "bench"])
 def test_commands_and_flags_exist(command, capsys):
     assert f"`chunk-gdr {command}`" in README
     with pytest.raises(SystemExit) as stop:

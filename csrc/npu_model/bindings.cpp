@@ -97,11 +97,13 @@ const std::map<std::string, Setter>& Setters() {
       {"permute_seed", [](LaunchOptions& o, const py::handle& v) { o.permute_seed = v.cast<uint32_t>(); }},
       {"checked", [](LaunchOptions& o, const py::handle& v) { o.checked = v.cast<bool>(); }},
       {"trace", [](LaunchOptions& o, const py::handle& v) { o.trace = v.cast<bool>(); }},
+      {"redundant_sync", [](LaunchOptions& o, const py::handle& v) { o.redundant_sync = v.cast<bool>(); }},
       {"sync_sites", [](LaunchOptions& o, const py::handle& v) { o.sync_sites = v.cast<bool>(); }},
       {"drop_sync", SetDroppedSync},
       {"block_num", [](LaunchOptions& o, const py::handle& v) { o.block_num = v.cast<int>(); }},
       {"tiling_key", [](LaunchOptions& o, const py::handle& v) { o.tiling_key = v.cast<uint64_t>(); }},
       {"stages", [](LaunchOptions& o, const py::handle& v) { o.stage_names = v.cast<std::map<int, std::string>>(); }},
+      {"stage_lanes", [](LaunchOptions& o, const py::handle& v) { o.stage_lanes = v.cast<std::map<int, int>>(); }},
       {"buffers", SetRows},
       {"progress", SetProgress},
   };
@@ -145,7 +147,10 @@ std::shared_ptr<const Report> LaunchLibrary(const std::string& library, const st
   void* handle = dlopen(SpellingOf(library).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) throw std::runtime_error(std::string("model: cannot load kernel library: ") + dlerror());
   void* symbol = dlsym(handle, entry.c_str());
-  if (symbol == nullptr) throw std::runtime_error("model: " + library + " has no kernel entry '" + entry + "'");
+  if (symbol == nullptr) {
+    throw std::runtime_error("model: " + library + " has no kernel entry '" + entry +
+                             "'; an entry is an extern \"C\" function of that name");
+  }
   const std::string tiling_bytes = tiling;
   py::gil_scoped_release release;
   // The library stays loaded: reports refer to its string literals only through copies, but threads may still hold its
@@ -160,8 +165,16 @@ LaunchOptions OptionsFromKwargs(const py::kwargs& kwargs) {
   for (const auto& [key, value] : kwargs) {
     const std::string name = key.cast<std::string>();
     const auto it = Setters().find(name);
-    if (it == Setters().end()) throw py::type_error("model: unknown option '" + name + "'");
-    it->second(options, value);
+    if (it == Setters().end()) {
+      std::string known;
+      for (const auto& [option, setter] : Setters()) known += (known.empty() ? "" : ", ") + option;
+      throw py::type_error("model: unknown option '" + name + "'; there are " + known);
+    }
+    try {
+      it->second(options, value);
+    } catch (const py::cast_error&) {
+      throw py::type_error("model: option '" + name + "' cannot be " + py::repr(value).cast<std::string>());
+    }
   }
   return options;
 }
@@ -173,6 +186,9 @@ void BindModel(py::module_& module) {
       .def_property_readonly("cycles", &Report::cycles)
       .def_property_readonly("error", &Report::error)
       .def_property_readonly("seconds", [](const Report& report) { return report.seconds; })
+      .def_property_readonly(
+          "redundant_sync_text",
+          [](const Report& report) { return report.redundancy ? report.redundancy->ToString() : ""; })
       .def("hazard_text", &Report::HazardText, py::arg("max_items") = 20)
       .def("to_json", &Report::ToJson)
       .def("trace_json", &TraceJson)

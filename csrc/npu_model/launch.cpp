@@ -17,6 +17,7 @@
 #include "engine/current.h"
 #include "engine/entry_call.h"
 #include "sched/cross_core.h"
+#include "sched/redundancy.h"
 
 namespace npu_model {
 namespace {
@@ -96,11 +97,6 @@ BlockReport ReportOf(CoreState& state) {
   return report;
 }
 
-bool IsSync(const SiteRecord& site) {
-  const std::string name = site.name;
-  return name == "SetFlag" || name == "WaitFlag" || name == "PipeBarrier";
-}
-
 std::shared_ptr<const SyncReport> SyncOf(const std::vector<std::unique_ptr<CoreState>>& states) {
   auto sync = std::make_shared<SyncReport>();
   std::map<uint64_t, size_t> index;
@@ -108,7 +104,7 @@ std::shared_ptr<const SyncReport> SyncOf(const std::vector<std::unique_ptr<CoreS
   for (const auto& state : states) {
     std::vector<size_t> of_site;  // the core's numbers -> ours
     for (const SiteRecord& record : state->sites.records()) {
-      if (!IsSync(record)) {
+      if (!record.IsSync()) {
         of_site.push_back(0);
         continue;
       }
@@ -141,7 +137,7 @@ std::shared_ptr<const Symbolizer> NameCallers(const ChipState& chip,
                                               const std::vector<std::unique_ptr<CoreState>>& states,
                                               HazardList& hazards) {
   auto symbolizer = std::make_shared<Symbolizer>(chip.code);
-  if (chip.options.trace || chip.options.sync_sites || !hazards.items().empty()) {
+  if (chip.options.trace || chip.options.sync_sites || chip.options.redundant_sync || !hazards.items().empty()) {
     CallPaths paths;
     for (const auto& state : states) paths.insert(state->call_paths.begin(), state->call_paths.end());
     symbolizer->Resolve(paths);
@@ -169,6 +165,8 @@ Report Launch(const std::string& kernel_name, void* entry, const std::vector<GmA
   std::vector<uint64_t> tiling_copy((tiling_bytes + 7) / 8 + 1);
   if (tiling_bytes != 0) std::memcpy(tiling_copy.data(), tiling, tiling_bytes);
   AddArgument(chip, {tiling_copy.data(), std::max<uint64_t>(tiling_bytes, 1), "tiling", false, true});
+  chip.tiling = reinterpret_cast<uint64_t>(tiling_copy.data());
+  chip.tiling_bytes = tiling_bytes;
   pointers.push_back(tiling_copy.data());
 
   const CostParams& params = options.optimistic ? kOptimistic : kPessimistic;
@@ -217,6 +215,9 @@ Report Launch(const std::string& kernel_name, void* entry, const std::vector<GmA
   if (options.checked && options.block_num > 1) FindCrossCoreConflicts(chip, states, report.hazards);
   if (options.sync_sites) report.sync = SyncOf(states);
   report.symbolizer = NameCallers(chip, states, report.hazards);
+  if (options.checked && options.redundant_sync) {
+    report.redundancy = FindRedundantSync(states, *report.symbolizer, params, options.cores);
+  }
   for (auto& state : states) {
     report.blocks.push_back(ReportOf(*state));
     report.core_cycles[state->block % options.cores] += report.blocks.back().cycles;

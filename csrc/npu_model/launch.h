@@ -39,12 +39,17 @@ struct LaunchOptions {
   bool trace = false;  // record every instruction's span
   // Report the flags and barriers the kernel used, by identity, and the closure of ordered conflicting accesses.
   bool sync_sites = false;
+  // Judge which flags and barriers could be left out; checked launches only.
+  bool redundant_sync = false;
   std::unordered_set<uint64_t> dropped_sync;  // identities of flags and barriers to leave out
   int cores = 8;
   std::string work_unit;    // what the caller counts work in ("chunk_head"): cycles are then reported per unit too
   uint64_t work_units = 0;
   std::vector<BufferRow> rows;
   std::map<int, std::string> stage_names;
+  // Stages of one lane follow one another; those of different lanes interleave, and no row belongs to two. Absent: lane
+  // 0.
+  std::map<int, int> stage_lanes;
   std::function<void(int done, int total)> progress;  // after each block, from a worker thread
 };
 

@@ -2,6 +2,7 @@
 #include "tiling.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <stdexcept>
@@ -43,10 +44,57 @@ void Check(const ProblemDesc& p) {
   Require(p.core_count > 0 && p.core_count <= kAiCores, "core_count", "in 1..8", p.core_count);
 }
 
-// Slices of Dv so that every core finds an item: the fewest that give cores items, at most one per 16 columns.
-int64_t ValueTiles(const ProblemDesc& p) {
-  const int64_t items = std::max<int64_t>(1, p.batch * p.value_heads);
-  return std::min<int64_t>(p.value_dim / kFractal, CeilDiv<int64_t>(p.core_count, items));
+// The mantissa enters M before M is split in fp16 pieces, whose absolute floor a small scale would come close to; so the power of two of a
+// scale below 2^-4 waits for the finished out.
+void SplitScale(float scale, ChunkGatedDeltaRuleTiling& tiling) {
+  constexpr int kSmallestExponent = -4;
+  int exponent = 0;
+  std::frexp(scale, &exponent);
+  const int power = scale == 0.0f ? 0 : std::min(exponent - 1 - kSmallestExponent, 0);
+  tiling.scale_power = std::ldexp(1.0f, power);
+  tiling.scale_mantissa = std::ldexp(scale, -power);
+}
+
+ChunkGatedDeltaRuleTiling DescribeShapes(const ProblemDesc& problem) {
+  ChunkGatedDeltaRuleTiling t{};
+  t.tokens = problem.total_tokens;
+  t.sequences = problem.batch;
+  t.gate_pitch = problem.gate_stride_elems;
+  t.k_heads = static_cast<int32_t>(problem.key_heads);
+  t.v_heads = static_cast<int32_t>(problem.value_heads);
+  t.k_dim = static_cast<int32_t>(problem.key_dim);
+  t.v_dim = static_cast<int32_t>(problem.value_dim);
+  t.has_lengths = problem.has_lengths;
+  t.has_beta = problem.has_beta;
+  t.has_g = problem.has_g;
+  t.has_state = problem.has_initial_state;
+  t.has_chunk_state = problem.has_chunk_state;
+  t.use_qk_l2norm = problem.use_qk_l2norm;
+  SplitScale(problem.scale, t);
+  return t;
+}
+
+// Slices of Dv. Narrow ones reach more cores or share them out more evenly, but every slice does the work that depends on
+// k alone again. The choice is the one whose slowest core is predicted to end first, were all sequences equally long.
+void ChooseSlices(LaunchPlan& plan, const ProblemDesc& problem) {
+  const int64_t chunks = ChunksOf(CeilDiv(problem.total_tokens, std::max<int64_t>(problem.batch, 1)));
+  int64_t least_cycles = std::numeric_limits<int64_t>::max();
+  ChunkGatedDeltaRuleTiling t = plan.tiling;
+  for (t.v_tile_dim = t.v_dim; t.v_tile_dim > 0; t.v_tile_dim -= kFractal) {
+    t.v_tiles = CeilDiv(t.v_dim, t.v_tile_dim);
+    const int64_t items = problem.batch * t.v_heads * t.v_tiles;
+    const int64_t cores = std::clamp<int64_t>(items, 1, problem.core_count);
+    const CycleCosts costs = PredictCosts(t, problem.state_is_half);
+    const int64_t cycles = costs.launch + CeilDiv(items, cores) * (costs.item + chunks * costs.chunk);
+    if (cycles < least_cycles) {
+      least_cycles = cycles;
+      plan.costs = costs;
+      plan.block_num = static_cast<uint32_t>(cores);
+      plan.tiling = t;
+      plan.tiling.item_cycles = static_cast<int32_t>(costs.item);
+      plan.tiling.chunk_cycles = static_cast<int32_t>(costs.chunk);
+    }
+  }
 }
 
 template <uint32_t kBucket>
@@ -86,34 +134,17 @@ LaunchPlan MakeLaunchPlan(const ProblemDesc& problem) {
   LaunchPlan plan;
   plan.bucket = BucketOf(problem.key_dim, problem.value_dim);
   plan.tiling_key = TilingKey(plan.bucket, problem.state_is_half);
-  const int64_t tiles = ValueTiles(problem);
-  const int64_t tile_dim = RoundUp<int64_t>(CeilDiv(problem.value_dim, tiles), kFractal);
-
-  ChunkGatedDeltaRuleTiling& t = plan.tiling;
-  t.tokens = problem.total_tokens;
-  t.sequences = problem.batch;
-  t.gate_pitch = problem.gate_stride_elems;
-  t.k_heads = static_cast<int32_t>(problem.key_heads);
-  t.v_heads = static_cast<int32_t>(problem.value_heads);
-  t.k_dim = static_cast<int32_t>(problem.key_dim);
-  t.v_dim = static_cast<int32_t>(problem.value_dim);
-  t.v_tiles = static_cast<int32_t>(CeilDiv(problem.value_dim, tile_dim));
-  t.v_tile_dim = static_cast<int32_t>(tile_dim);
-  t.has_lengths = problem.has_lengths;
-  t.has_beta = problem.has_beta;
-  t.has_g = problem.has_g;
-  t.has_state = problem.has_initial_state;
-  t.has_chunk_state = problem.has_chunk_state;
-  t.use_qk_l2norm = problem.use_qk_l2norm;
-  t.scale = problem.scale;
-
-  const int64_t items = problem.batch * problem.value_heads * t.v_tiles;
-  plan.block_num = static_cast<uint32_t>(std::clamp<int64_t>(items, 1, problem.core_count));
+  plan.tiling = DescribeShapes(problem);
+  ChooseSlices(plan, problem);
   plan.schedule = "sequence-major";
+  plan.state_layout = "kNz";
   plan.workspace.push_back({"core_status", 0, WorkspaceBytes(plan.block_num)});
   plan.workspace_bytes = kSystemWorkspaceBytes + WorkspaceBytes(plan.block_num);
   plan.buffers = BufferRows(plan.bucket);
   plan.stage_names.assign(std::begin(kStageNames), std::end(kStageNames));
+  for (uint32_t stage = 0; stage < kStageCount; ++stage) {
+    plan.stage_lanes.push_back(static_cast<int>(LaneOf(stage)));
+  }
   return plan;
 }
 
@@ -128,7 +159,10 @@ std::vector<WorkItem> ItemsOfCore(const ChunkGatedDeltaRuleTiling& tiling, const
                                 std::to_string(tiling.tokens));
   }
   std::vector<WorkItem> items;
-  partition.ForEach(core, [&items](const WorkItem& item) { items.push_back(item); });
+  CoreItems<decltype(length_of)> cursor(partition, core);
+  for (WorkItem item; cursor.Next(item);) {
+    items.push_back(item);
+  }
   return items;
 }
 

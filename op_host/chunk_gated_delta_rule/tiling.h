@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../../op_kernel/chunk_gated_delta_rule/problem.h"
+#include "predict.h"
 
 namespace chunk_gdr::host {
 
@@ -55,11 +56,14 @@ struct LaunchPlan {
   uint64_t tiling_key = 0;
   uint32_t bucket = 0;
   std::string schedule;
+  std::string state_layout;  // of the state on chip between two chunks
   ChunkGatedDeltaRuleTiling tiling{};
+  CycleCosts costs;
   uint64_t workspace_bytes = 0;  // with the system part
   std::vector<WorkspaceSlot> workspace;
   std::vector<BufferRow> buffers;
   std::vector<std::string> stage_names;
+  std::vector<int> stage_lanes;  // stages of one lane follow one another, those of different lanes interleave
 };
 
 // Smallest bucket that holds both head dims.

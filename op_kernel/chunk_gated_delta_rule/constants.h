@@ -8,14 +8,13 @@
 
 namespace chunk_gdr {
 
-// Far below any exponent, so that exp gives 0 whatever is added.
-constexpr float kMasked = -1.0e30f;
-
-// A gate is the sum of three fp16 pieces, of which the second is stored times 2^11 and the third times 2^14: small gates would otherwise
-// leave them subnormal. The 0/1 side of the product carries the inverse, given as fp16 bits: 1, 2^-11, 2^-14, all normal.
+// A gate is the sum of two fp16 pieces, 22 bits, of which the second is stored times 2^11: small gates would otherwise leave it subnormal.
+// The 0/1 side of the product carries the inverse, given as fp16 bits: 1 and 2^-11.
 constexpr float kSecondPieceScale = 2048.0f;
-constexpr float kThirdPieceScale = 8.0f;  // relative to the second
-constexpr __aicore__ uint16_t PieceWeightBits(uint32_t piece) { return piece == 0 ? 0x3C00 : piece == 1 ? 0x1000 : 0x0400; }
+constexpr __aicore__ uint16_t PieceWeightBits(uint32_t piece) { return piece == 0 ? 0x3C00 : 0x1000; }
+
+constexpr uint16_t kHalfOneBits = 0x3C00;
+constexpr uint16_t kHalfMinusOneBits = 0xBC00;
 
 template <typename T>
 __aicore__ inline void FillLanes(const LocalTensor<T>& row, T value, uint64_t lanes) {
@@ -23,39 +22,59 @@ __aicore__ inline void FillLanes(const LocalTensor<T>& row, T value, uint64_t la
   AscendC::Duplicate(row, value, mask, 1, 1, 8);
 }
 
-// bias[i, j] = 0 for j <= i, kMasked above the diagonal.
-__aicore__ inline void BuildCausalBias(const LocalTensor<float>& bias) {
-  AscendC::Duplicate(bias, 0.0f, kFractalElems);
+// scale[i, j] = value for j <= i, 0 above the diagonal, [16, 16].
+__aicore__ inline void BuildCausalScale(const LocalTensor<float>& scale, float value) {
+  AscendC::Duplicate(scale, value, kFractalElems);
   VectorDone();
   for (uint32_t i = 0; i + 1 < kFractal; ++i) {
-    FillLanes(bias[i * kFractal], kMasked, 0xFFFFull & ~((2ull << i) - 1));
+    FillLanes(scale[i * kFractal], 0.0f, 0xFFFFull & ~((2ull << i) - 1));
   }
 }
 
-// mask[j, l] = 1 for l > j; the 16 rows after the chunk's are all ones.
+// mask[j, l] = 1 for l > j, [16, 16].
 __aicore__ inline void BuildGateMask(const LocalTensor<half>& mask) {
-  AscendC::Duplicate(mask, static_cast<half>(0.0f), kChunk * kChunk);
-  AscendC::Duplicate(mask[kChunk * kChunk], static_cast<half>(1.0f), kFractal * kChunk);
+  AscendC::Duplicate(mask, static_cast<half>(0.0f), kFractalElems);
   VectorDone();
-  for (uint32_t j = 0; j + 1 < kChunk; ++j) {
-    FillLanes(mask[j * kChunk], static_cast<half>(1.0f), ~((2ull << j) - 1));
+  for (uint32_t j = 0; j + 1 < kFractal; ++j) {
+    FillLanes(mask[j * kFractal], static_cast<half>(1.0f), 0xFFFFull & ~((2ull << j) - 1));
   }
 }
 
-// T[i, (p, l)] = weight_p for l <= i, as the bits of an fp16 NZ [BT+16, 3 BT]; the 16 rows after the chunk's sum every token.
-__aicore__ inline void BuildSegmentOnes(const LocalTensor<uint16_t>& t) {
-  AscendC::Duplicate(t, static_cast<uint16_t>(0), kSegRows * kSegInner);
+// ones[i, l] = the weight of a piece for l <= i, as the bits of an fp16 NZ [BT, BT].
+__aicore__ inline void BuildUpToOnes(const LocalTensor<uint16_t>& ones, uint32_t piece) {
+  const uint16_t weight = PieceWeightBits(piece);
+  AscendC::Duplicate(ones, static_cast<uint16_t>(0), kChunk * kChunk);
   VectorDone();
-  for (uint32_t piece = 0; piece < kGatePieces; ++piece) {
-    const uint16_t weight = PieceWeightBits(piece);
-    for (uint32_t first = 0; first < kChunk; first += kFractal) {  // token of the strip's first column
-      const LocalTensor<uint16_t> columns = t[(piece * kChunk + first) * kSegRows];
-      for (uint32_t i = 0; i + 1 < kFractal; ++i) {
-        FillLanes(columns[(first + i) * kFractal], weight, (2ull << i) - 1);
-      }
-      const uint32_t full = first + kFractal - 1;  // first row that sees all 16 tokens
-      AscendC::Duplicate(columns[full * kFractal], weight, (kSegRows - full) * kFractal);
+  for (uint32_t first = 0; first < kChunk; first += kFractal) {  // token of the strip's first column
+    const LocalTensor<uint16_t> columns = ones[first * kChunk];
+    for (uint32_t i = 0; i + 1 < kFractal; ++i) {
+      FillLanes(columns[(first + i) * kFractal], weight, (2ull << i) - 1);
     }
+    const uint32_t full = first + kFractal - 1;  // first row that sees all 16 tokens
+    AscendC::Duplicate(columns[full * kFractal], weight, (kChunk - full) * kFractal);
+  }
+}
+
+// 16 rows that sum every token, and behind them the weight for l > i.
+__aicore__ inline void BuildTotalOnes(const LocalTensor<uint16_t>& ones, uint32_t piece) {
+  const uint16_t weight = PieceWeightBits(piece);
+  AscendC::Duplicate(ones, static_cast<uint16_t>(0), kTotalRows * kChunk);
+  VectorDone();
+  for (uint32_t first = 0; first < kChunk; first += kFractal) {
+    const LocalTensor<uint16_t> columns = ones[first * kTotalRows];
+    AscendC::Duplicate(columns, weight, (kFractal + first) * kFractal);  // the totals, and the tokens before the strip's
+    for (uint32_t i = 0; i + 1 < kFractal; ++i) {
+      FillLanes(columns[(kFractal + first + i) * kFractal], weight, 0xFFFFull & ~((2ull << i) - 1));
+    }
+  }
+}
+
+// value times the identity [BT, BT], NZ.
+__aicore__ inline void BuildDiagonal(const LocalTensor<uint16_t>& diagonal, uint16_t value) {
+  AscendC::Duplicate(diagonal, static_cast<uint16_t>(0), kChunk * kChunk);
+  VectorDone();
+  for (uint32_t i = 0; i < kChunk; ++i) {
+    FillLanes(diagonal[(i / kFractal * kChunk + i) * kFractal], value, 1ull << i % kFractal);
   }
 }
 

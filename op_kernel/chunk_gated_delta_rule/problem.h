@@ -20,12 +20,12 @@ struct WorkItem {
 
 __aicore__ inline int64_t ChunksOf(int64_t length) { return CeilDiv<int64_t>(length, kChunk); }
 
-// Reading and writing the state costs about as much GM time as one chunk (64 KiB each way at D 128).
-constexpr int64_t kStateIoWeight = 1;
-__aicore__ inline int64_t ItemWeight(int64_t length) { return ChunksOf(length) + kStateIoWeight; }
+// Predicted cycles of one item on its core.
+__aicore__ inline int64_t ItemCycles(const ChunkGatedDeltaRuleTiling& tiling, int64_t length) {
+  return tiling.item_cycles + ChunksOf(length) * tiling.chunk_cycles;
+}
 
-// Contiguous ranges of items, ordered by (sequence, v-head, slice), cut where the running weight crosses core / cores of the total; an
-// item belongs to the core in whose share its midpoint lies. Lengths: a callable int64_t(int64_t sequence).
+// The split of all items over cores. Lengths: a callable int64_t(int64_t sequence).
 template <typename Lengths>
 class Partition {
  public:
@@ -35,58 +35,138 @@ class Partition {
     for (int64_t b = 0; b < tiling_.sequences; ++b) {
       const int64_t length = lengths_(b);
       if (length < 0 || length > tiling_.tokens - tokens) {
-        valid_ = false;
         return;
       }
       tokens += length;
-      total_ += ItemWeight(length) * ItemsPerSequence();
     }
     valid_ = tokens == tiling_.tokens;
   }
 
   // False: a length is negative or the lengths do not add up to T. Nothing may be indexed by them.
   __aicore__ inline bool valid() const { return valid_; }
-
-  template <typename Visit>
-  __aicore__ inline void ForEach(int64_t core, Visit&& visit) const {
-    WorkItem item{};
-    int64_t base = 0;
-    for (int64_t b = 0; b < tiling_.sequences; ++b) {
-      item.sequence = b;
-      item.length = lengths_(b);
-      const int64_t weight = ItemWeight(item.length);
-      const int64_t end = FirstItem(base, weight, core + 1);
-      for (int64_t i = FirstItem(base, weight, core); i < end; ++i) {
-        item.v_head = static_cast<int32_t>(i / tiling_.v_tiles);
-        item.v_begin = static_cast<int32_t>(i % tiling_.v_tiles) * tiling_.v_tile_dim;
-        const int32_t rest = tiling_.v_dim - item.v_begin;
-        item.v_cols = rest < tiling_.v_tile_dim ? rest : tiling_.v_tile_dim;
-        visit(item);
-      }
-      base += weight * ItemsPerSequence();
-      item.token_begin += item.length;
-      item.chunk_row_begin += ChunksOf(item.length);
-    }
-  }
+  __aicore__ inline const ChunkGatedDeltaRuleTiling& tiling() const { return tiling_; }
+  __aicore__ inline int64_t length(int64_t sequence) const { return lengths_(sequence); }
+  __aicore__ inline int64_t cores() const { return cores_; }
 
  private:
-  __aicore__ inline int64_t ItemsPerSequence() const { return static_cast<int64_t>(tiling_.v_heads) * tiling_.v_tiles; }
-
-  // Smallest i with (base + (i + 1/2) weight) / total >= core / cores.
-  __aicore__ inline int64_t FirstItem(int64_t base, int64_t weight, int64_t core) const {
-    const int64_t numerator = 2 * total_ * core - (2 * base + weight) * cores_;
-    if (numerator <= 0) {
-      return 0;
-    }
-    const int64_t first = CeilDiv(numerator, 2 * weight * cores_);
-    return first < ItemsPerSequence() ? first : ItemsPerSequence();
-  }
-
   const ChunkGatedDeltaRuleTiling& tiling_;
   const Lengths& lengths_;
   int64_t cores_;
-  int64_t total_ = 0;
   bool valid_ = false;
+};
+
+// The items of one core in the order it runs them, of a valid partition. Each length is read once; where items are spare,
+// once more, because sequences longer than the mean then come first and the others level what they leave uneven.
+//
+// A sequence's items, ordered by (v-head, slice), are cut into one run per core: items / cores of them for each, and one
+// more for those with the least load, so that loads never differ by more than the largest item. Runs follow the ranking
+// of the cores by load, the longer ones first. Runs of one length thus lie together, and the number of odd runs is even
+// where that of the items is: an even run never cuts a pair of v-heads that share a k-head, and of two odd runs one does.
+template <typename Lengths>
+class CoreItems {
+ public:
+  __aicore__ inline CoreItems(const Partition<Lengths>& partition, int64_t core)
+      : partition_(partition), core_(core), rank_(core) {
+    const ChunkGatedDeltaRuleTiling& tiling = partition.tiling();
+    const int64_t items = static_cast<int64_t>(tiling.v_heads) * tiling.v_tiles;
+    each_ = items / partition.cores();
+    spare_ = items % partition.cores();
+    long_ones_ = spare_ != 0;
+    for (int64_t rank = 0; rank < partition.cores(); ++rank) {
+      ranking_[rank] = {0, rank};
+    }
+  }
+
+  // False: there are no more.
+  __aicore__ inline bool Next(WorkItem& item) {
+    while (next_ == end_) {
+      if (!NextSequence()) {
+        return false;
+      }
+    }
+    const ChunkGatedDeltaRuleTiling& tiling = partition_.tiling();
+    item.sequence = sequence_;
+    item.token_begin = token_end_ - length_;
+    item.length = length_;
+    item.chunk_row_begin = chunk_row_end_ - ChunksOf(length_);
+    item.v_head = static_cast<int32_t>(next_ / tiling.v_tiles);
+    item.v_begin = static_cast<int32_t>(next_ % tiling.v_tiles) * tiling.v_tile_dim;
+    const int32_t rest = tiling.v_dim - item.v_begin;
+    item.v_cols = rest < tiling.v_tile_dim ? rest : tiling.v_tile_dim;
+    ++next_;
+    return true;
+  }
+
+ private:
+  struct Ranked {
+    int64_t load;  // cycles of its spare items
+    int64_t core;
+    __aicore__ inline bool Before(const Ranked& other) const {
+      return load < other.load || (load == other.load && core < other.core);
+    }
+  };
+
+  __aicore__ inline bool NextSequence() {
+    const ChunkGatedDeltaRuleTiling& tiling = partition_.tiling();
+    if (++sequence_ >= tiling.sequences) {
+      if (!long_ones_) {
+        return false;
+      }
+      long_ones_ = false;
+      sequence_ = -1;
+      token_end_ = 0;
+      chunk_row_end_ = 0;
+      return true;
+    }
+    length_ = partition_.length(sequence_);
+    token_end_ += length_;
+    chunk_row_end_ += ChunksOf(length_);
+    if (spare_ == 0 || (length_ * tiling.sequences > tiling.tokens) == long_ones_) {
+      TakeShare();
+    }
+    return true;
+  }
+
+  __aicore__ inline void TakeShare() {
+    next_ = rank_ * each_ + (rank_ < spare_ ? rank_ : spare_);
+    end_ = next_ + each_ + (rank_ < spare_ ? 1 : 0);
+    if (spare_ != 0) {
+      ChargeSpareItems(ItemCycles(partition_.tiling(), length_));
+    }
+  }
+
+  // The first cores of the ranking got a spare item; they and the others are still sorted among themselves: merge them.
+  __aicore__ inline void ChargeSpareItems(int64_t cycles) {
+    Ranked before[kAiCores];
+    const int64_t cores = partition_.cores();
+    for (int64_t rank = 0; rank < cores; ++rank) {
+      before[rank] = ranking_[rank];
+      before[rank].load += rank < spare_ ? cycles : 0;
+    }
+    int64_t charged = 0;
+    int64_t other = spare_;
+    for (int64_t rank = 0; rank < cores; ++rank) {
+      const bool take_charged = charged < spare_ && (other == cores || before[charged].Before(before[other]));
+      ranking_[rank] = before[take_charged ? charged++ : other++];
+      if (ranking_[rank].core == core_) {
+        rank_ = rank;
+      }
+    }
+  }
+
+  const Partition<Lengths>& partition_;
+  int64_t core_;
+  int64_t each_ = 0;          // items of a sequence for every core
+  int64_t spare_ = 0;         // and for that many cores one more
+  Ranked ranking_[kAiCores];  // all cores, the least loaded first
+  int64_t rank_;              // this core's place in it
+  bool long_ones_ = false;    // it is at the sequences longer than the mean
+  int64_t sequence_ = -1;
+  int64_t length_ = 0;
+  int64_t token_end_ = 0;
+  int64_t chunk_row_end_ = 0;
+  int64_t next_ = 0;  // items of the sequence that this core still has to run
+  int64_t end_ = 0;
 };
 
 }  // namespace chunk_gdr

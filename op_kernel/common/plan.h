@@ -32,6 +32,11 @@ constexpr __aicore__ uint32_t Alignment(Memory memory) {
 enum class Phase : uint32_t { kAny, kEven, kOdd };
 constexpr uint32_t kPhasePeriodBytes = 2 * kRepeatBytes;
 
+// A bank is a group within a quarter of UB. An instruction that reads and writes one bank in a repeat pays for it, so sources and
+// destination of wide instructions lie in different quarters.
+constexpr uint32_t kQuarterBytes = 64 * 1024;
+constexpr uint32_t kAnyQuarter = 4;
+
 struct BufferRow {
   const char* name = nullptr;
   Memory memory = Memory::kUB;
@@ -40,7 +45,9 @@ struct BufferRow {
   uint32_t cols = 0;
   uint32_t first_stage = 0;  // inclusive
   uint32_t last_stage = 0;   // inclusive
+  uint32_t lane = 0;         // stages of different lanes interleave: rows of different lanes never share bytes
   Phase phase = Phase::kAny;
+  uint32_t quarter = kAnyQuarter;
 };
 
 constexpr __aicore__ uint32_t Elems(const BufferRow& row) { return row.rows * row.cols; }
@@ -55,10 +62,11 @@ template <uint32_t kCount>
 struct Placement {
   uint32_t offset[kCount] = {};
   uint32_t used[kMemories] = {};  // high-water mark per memory, bytes
+  bool in_quarters = true;        // every row ends in the quarter it asked for
 };
 
 constexpr __aicore__ bool LivesMeet(const BufferRow& a, const BufferRow& b) {
-  return a.memory == b.memory && a.first_stage <= b.last_stage && b.first_stage <= a.last_stage;
+  return a.memory == b.memory && (a.lane != b.lane || (a.first_stage <= b.last_stage && b.first_stage <= a.last_stage));
 }
 
 // The lowest offset from `offset` on at which the row may start.
@@ -70,7 +78,18 @@ constexpr __aicore__ uint32_t AlignFor(const BufferRow& row, uint32_t offset) {
   return offset <= at ? at : RoundUp(offset - at, kPhasePeriodBytes) + at;
 }
 
-// Largest rows first, each at the lowest aligned offset that no placed row of overlapping life covers.
+constexpr __aicore__ uint32_t QuarterBegin(const BufferRow& row) {
+  return row.quarter == kAnyQuarter ? 0 : row.quarter * kQuarterBytes;
+}
+
+constexpr __aicore__ bool ComesBefore(const BufferRow& a, const BufferRow& b) {
+  const bool a_bound = a.quarter != kAnyQuarter;
+  const bool b_bound = b.quarter != kAnyQuarter;
+  return a_bound != b_bound ? a_bound : Bytes(a) > Bytes(b);
+}
+
+// First the rows that ask for a quarter, then the others; the largest first, each at the lowest aligned offset that no placed row of
+// overlapping life covers.
 template <uint32_t kCount>
 constexpr __aicore__ Placement<kCount> Place(const BufferTable<kCount>& table) {
   Placement<kCount> placement;
@@ -78,12 +97,12 @@ constexpr __aicore__ Placement<kCount> Place(const BufferTable<kCount>& table) {
   for (uint32_t step = 0; step < kCount; ++step) {
     uint32_t next = kCount;
     for (uint32_t i = 0; i < kCount; ++i) {
-      if (!placed[i] && (next == kCount || Bytes(table.rows[i]) > Bytes(table.rows[next]))) {
+      if (!placed[i] && (next == kCount || ComesBefore(table.rows[i], table.rows[next]))) {
         next = i;
       }
     }
     const BufferRow& row = table.rows[next];
-    uint32_t offset = AlignFor(row, 0);
+    uint32_t offset = AlignFor(row, QuarterBegin(row));
     for (bool moved = true; moved;) {
       moved = false;
       for (uint32_t i = 0; i < kCount; ++i) {
@@ -98,6 +117,9 @@ constexpr __aicore__ Placement<kCount> Place(const BufferTable<kCount>& table) {
       }
     }
     placement.offset[next] = offset;
+    if (row.quarter != kAnyQuarter && offset + Bytes(row) > QuarterBegin(row) + kQuarterBytes) {
+      placement.in_quarters = false;
+    }
     placed[next] = true;
     uint32_t& used = placement.used[static_cast<uint32_t>(row.memory)];
     used = offset + Bytes(row) > used ? offset + Bytes(row) : used;
@@ -107,6 +129,9 @@ constexpr __aicore__ Placement<kCount> Place(const BufferTable<kCount>& table) {
 
 template <uint32_t kCount>
 constexpr __aicore__ bool Fits(const Placement<kCount>& placement) {
+  if (!placement.in_quarters) {
+    return false;
+  }
   for (uint32_t m = 0; m < kMemories; ++m) {
     if (placement.used[m] > Capacity(static_cast<Memory>(m))) {
       return false;

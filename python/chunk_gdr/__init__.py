@@ -6,7 +6,8 @@ Importing this package registers ``torch.ops.chunk_gdr.chunk_gated_delta_rule`` 
 
 * :func:`chunk_gated_delta_rule`: the operator with the signature that users of flash-linear-attention expect
 * :class:`backend`, :func:`current_backend`: what runs on CPU tensors
-* ``model``: run kernels on the host model of the chip; ``profile``: where their time goes
+* ``model``: run kernels on the host model of the chip; ``profile``: where their time goes;
+  ``bench``: how fast ours is
 * ``tiling``, ``workspace``: what will run where
 * ``reference``, ``compare``, ``cases``: the truth, the comparison with it, named inputs
 
@@ -21,7 +22,7 @@ from . import _load  # noqa: F401
 from ._registration import Registration, registration
 from ._switch import backend, current_backend
 
-_SUBMODULES = ("cases", "compare", "model", "ops", "profile", "reference", "tiling", "workspace")
+_SUBMODULES = ("bench", "cases", "compare", "model", "ops", "profile", "reference", "tiling", "workspace")
 
 __all__ = ["Registration", "backend", "chunk_gated_delta_rule", "current_backend", "registration", *_SUBMODULES]
 

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Callable, Sequence
 
 import numpy as np
@@ -179,6 +179,53 @@ SUITE: dict[str, Case] = {
 }
 
 
+@dataclass(frozen=True)
+class Bench:
+    """A case whose model cycles are measured."""
+
+    case: Case
+    target: float | None = None  # model cycles per chunk and v-head on a core, pessimistic parameters
+
+    @property
+    def shortened(self) -> Case | None:
+        """The same with half of the longest sequence's chunks left out; None where that would leave less than two."""
+        lengths = list(self.case.lengths)
+        longest = lengths.index(max(lengths))
+        half = chunk_counts(lengths)[longest] // 2
+        if half < 2:
+            return None
+        lengths[longest] -= half * CHUNK
+        return replace(self.case, lengths=tuple(lengths))
+
+
+SHARED_TARGET = 8_200  # D 128, two v-heads to a k-head
+STATE_IO = 2 * 128 * 128 * 4 / 17  # one state in and out, at the full rate of the memory
+MIXED_LENGTHS = (2049, 1011, 513, 256, 128, 65, 32, 16, 8, 4, 5, 1)
+
+# What `chunk-gdr bench --suite NAME` runs.
+BENCHES: dict[str, dict[str, Bench]] = {
+    "model": {
+        "d64": Bench(Case(lengths=(4096,), nk=32, nv=32, dk=64, dv=64), 6_000),
+        "d80": Bench(Case(lengths=(4096,), nk=32, nv=32, dk=80, dv=80), 6_500),
+        "d96": Bench(Case(lengths=(4096,), nk=32, nv=32, dk=96, dv=96), 7_200),
+        "d128": Bench(Case(lengths=(4096,), nk=32, nv=32), 8_500),
+        "d128-shared-keys": Bench(Case(lengths=(4096,), nk=16, nv=32), SHARED_TARGET),
+        # 1.6 times faster than four cores with a v-head each.
+        "d128-four-heads": Bench(Case(lengths=(8192,), nk=2, nv=4), 2 * SHARED_TARGET / 1.6),
+        # 1.4 times the cycles of the same tokens in full chunks.
+        "d128-mixed-lengths": Bench(
+            Case(lengths=MIXED_LENGTHS, nk=16, nv=32, state=None),
+            1.4 * SHARED_TARGET * sum(MIXED_LENGTHS) / CHUNK / sum(chunk_counts(MIXED_LENGTHS)),
+        ),
+        # Nothing overlaps: twice a chunk, and the state.
+        "d128-t1": Bench(Case(lengths=(1,), nk=16, nv=32), 2 * 8_500 + STATE_IO),
+        "d128-t17": Bench(Case(lengths=(17,), nk=16, nv=32), 2 * 8_500 + STATE_IO),
+        "d128-t63": Bench(Case(lengths=(63,), nk=16, nv=32), 2 * 8_500 + STATE_IO),
+    },
+    "small": {"d64-small": Bench(Case(lengths=(256, 65, 1), nk=2, nv=4, dk=64, dv=64))},
+}
+
+
 @dataclass
 class Inputs:
     """The operator's arguments."""
@@ -266,13 +313,16 @@ def split_points(length: int, cuts: Sequence[int]) -> list[int]:
 
 
 __all__ = [
+    "BENCHES",
     "BETAS",
+    "Bench",
     "CHUNK",
     "Case",
     "GATES",
     "GATE_SWEEP",
     "Inputs",
     "KEYS",
+    "MIXED_LENGTHS",
     "SUITE",
     "chunk_state_like",
     "looks_like_alpha",

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, field
 import torch
 
 from .cases import SUITE, Inputs, make_inputs
+from .redundant_sync import RedundantSync, redundant_in_all
 from .reference import Result
 from .report import RunReport, hazard_counts, json_ready
 from .runner import call_operator, compare_with_truth, input_warnings, problem_of
@@ -31,6 +32,7 @@ class CaseCheck:
 @dataclass
 class SuiteCheck:
     cases: list[CaseCheck]
+    redundant: RedundantSync  # of the runs in program order
 
     @property
     def passed(self) -> bool:
@@ -38,7 +40,8 @@ class SuiteCheck:
 
     def to_json(self) -> str:
         cases = [asdict(case) | {"passed": case.passed} for case in self.cases]
-        return json.dumps(json_ready({"passed": self.passed, "cases": cases}), allow_nan=False)
+        result = {"passed": self.passed, "cases": cases, "redundant_sync": self.redundant.to_dict()}
+        return json.dumps(json_ready(result), allow_nan=False)
 
     def __str__(self) -> str:
         width = max(len(case.name) for case in self.cases)
@@ -50,6 +53,7 @@ class SuiteCheck:
             lines.append(f"{verdict} {case.name:{width}s} {work}; {accuracy}")
             lines += [f"         {text}" for text in case.missed]
             lines += [f"         warning: {text}" for text in case.warnings]
+        lines.append(str(self.redundant))
         failed = sum(not case.passed for case in self.cases)
         lines.append(f"{len(self.cases)} cases, " + ("all passed" if not failed else f"{failed} MISSED"))
         return "\n".join(lines)
@@ -60,10 +64,11 @@ def suite_inputs(names: list[str] | None = None) -> dict[str, Inputs]:
     return {name: make_inputs(SUITE[name]) for name in names or SUITE}
 
 
-def check_inputs(name: str, inputs: Inputs, seeds: int, options: dict, progress) -> CaseCheck:
-    """`options` are those of chunk_gdr.model.options; seed s of the adversarial runs goes from 0 to seeds - 1."""
+def check_inputs(name: str, inputs: Inputs, seeds: int, options: dict, progress) -> tuple[CaseCheck, dict]:
+    """The verdict, and the report of the run in program order. `options` are those of chunk_gdr.model.options; seed s of
+    the adversarial runs goes from 0 to seeds - 1."""
     progress.stage(f"{name}: program order")
-    call = call_operator(fresh(inputs), "model", **options)
+    call = call_operator(fresh(inputs), "model", **options, redundant_sync=True)
     report = RunReport("model", problem_of(inputs), call)
     if call.error is None:
         report.comparisons = compare_with_truth(inputs, call.result, options.get("overflow", "saturate"))
@@ -80,11 +85,13 @@ def check_inputs(name: str, inputs: Inputs, seeds: int, options: dict, progress)
         different = [] if call.error else different_bits(call.result, other.result)
         missed += [f"adversarial seed {seed}: {', '.join(different)} not bitwise equal"] if different else []
     results = {c.name: {"nrmse": c.to_dict()["nrmse"], "bar": c.to_dict()["bar"]} for c in report.comparisons}
-    return CaseCheck(name, missed, input_warnings(inputs) + report.masks_only, seeds, seconds, results)
+    return CaseCheck(name, missed, input_warnings(inputs) + report.masks_only, seeds, seconds, results), call.model
 
 
 def check_suite(suite: dict[str, Inputs], seeds: int, options: dict, progress) -> SuiteCheck:
-    return SuiteCheck([check_inputs(name, inputs, seeds, options, progress) for name, inputs in suite.items()])
+    checks = {name: check_inputs(name, inputs, seeds, options, progress) for name, inputs in suite.items()}
+    reports = {name: report for name, (_, report) in checks.items()}
+    return SuiteCheck([case for case, _ in checks.values()], redundant_in_all(reports))
 
 
 def fresh(inputs: Inputs) -> Inputs:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command chunk-gdr: run, plan, check, profile, model.
+"""The command chunk-gdr: run, plan, check, profile, bench, model, doctor.
 
 Exit code 0: all bars hold; 1: a bar is missed; 2: wrong use.
 """
@@ -24,9 +24,11 @@ from .arguments import (
     load,
     whole,
 )
+from .bench.command import add_bench_command
 from .capture import CaptureError, check_writable, load_inputs, save_outputs
 from .cases import SUITE
 from .check import check_suite, suite_inputs
+from .doctor import add_doctor_command
 from .model import BuildError
 from .model_command import add_model_command
 from .profile import ProfileError
@@ -44,7 +46,7 @@ from .runner import (
     problem_of,
 )
 
-BACKENDS = ("model", "native", "reference")
+BACKENDS = ("model", "native", "reference", "npu")
 USER_VALUES = ("environment variable ", "chunk_gated_delta_rule tiling: ")  # how a ValueError about the user's begins
 
 
@@ -73,7 +75,7 @@ def build_parser() -> argparse.ArgumentParser:
     files = run.add_argument_group("files and output")
     files.add_argument("--input", metavar="X.npz", help="captured tensors instead of a generated case")
     files.add_argument("--output", metavar="Y.npz", help="write out, final_state and chunk_state")
-    files.add_argument("--backend", choices=BACKENDS, default="model", help="what executes the operator (model)")
+    files.add_argument("--backend", choices=BACKENDS, default="model", help="what executes the operator (model); npu: the card")
     files.add_argument("--json", action="store_true", help="one JSON object on stdout instead of the report")
     files.add_argument("--all-heads", action="store_true", help="list every head")
     files.add_argument("--top", type=whole, default=5, metavar="N", help="heads listed per result, worst first (5)")
@@ -107,7 +109,9 @@ def build_parser() -> argparse.ArgumentParser:
     check.set_defaults(function=check_command)
 
     add_profile_command(commands)
+    add_bench_command(commands)
     add_model_command(commands)
+    add_doctor_command(commands)
     return parser
 
 
@@ -116,7 +120,7 @@ def run_command(arguments: argparse.Namespace) -> int:
     on_model = backend == "model"
     if arguments.output:
         check_writable(arguments.output)
-    inputs, notes = load(arguments.input, given_case(arguments), arguments, half=on_model)
+    inputs, notes = load(arguments.input, given_case(arguments), arguments, half=on_model or backend == "npu")
     with Progress(f"running on backend '{backend}'") as progress:
         options = execution_options(arguments) | {"progress": progress.update} if on_model else {}
         call = call_operator(inputs, backend, **options)
@@ -125,7 +129,7 @@ def run_command(arguments: argparse.Namespace) -> int:
             report.plan = plan_of(inputs, arguments.cores or CORES)
         if call.error is None:
             progress.stage("comparing with the fp64 recurrence")
-            report.comparisons = compare_with_truth(inputs, call.result, overflow_mode(arguments, on_model))
+            report.comparisons = compare_with_truth(inputs, call.result, overflow_mode(arguments, on_model or backend == "npu"))
     if arguments.output and call.error is None:
         save_outputs(arguments.output, vars(call.result))
     if arguments.json:
@@ -194,7 +198,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = build_parser()
     arguments = parser.parse_args(join_negative_numbers(sys.argv[1:] if argv is None else argv))
     if arguments.command is None:
-        parser.error("a command is needed: run, plan, check, profile or model")
+        parser.error("a command is needed: run, plan, check, profile, bench, model or doctor")
     try:
         code = arguments.function(arguments)
         sys.stdout.flush()

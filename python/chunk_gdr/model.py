@@ -113,8 +113,9 @@ def run(
 
     options: execution="program"|"adversarial", seed=0, threads=0 (all), cores=8, params="pessimistic"|"optimistic",
     overflow="saturate"|"inf", permute_cube=False, checked=True, trace=False, progress=callable(done, total),
-    buffers=[(name, memory, offset_bytes, bytes, first_stage, last_stage)], stages={id: name}, sync_sites=False (report every
-    flag and barrier with its identity), drop_sync=[identity] (leave these out).
+    buffers=[(name, memory, offset_bytes, bytes, first_stage, last_stage)], stages={id: name}, redundant_sync=True in checked
+    program order (judge which flags and barriers could go), sync_sites=False (report every flag and barrier with its
+    identity), drop_sync=[identity] (leave these out).
 
     What the kernel does wrong is in the report, not an exception.
     """
@@ -127,6 +128,8 @@ def run(
         gm.append((workspace, "workspace", True, False))
     else:
         gm.append(_gm_argument("workspace", workspace))
+    in_order = options.get("checked", True) and options.get("execution", "program") == "program"
+    options.setdefault("redundant_sync", in_order)
     report = _C.model_launch(
         str(Path(lib).resolve()), entry, gm, bytes(tiling), block_num=block_num, tiling_key=tiling_key, **options
     )
@@ -176,7 +179,7 @@ def _check_options(changes: Mapping[str, Any]) -> None:
         value = changes.get(name, low)
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
             raise ValueError(f"model.options: '{name}' must be a whole number in {low}..{high}, got {value!r}")
-    for name in ("permute_cube", "checked", "trace", "sync_sites"):
+    for name in ("permute_cube", "checked", "trace", "sync_sites", "redundant_sync"):
         if not isinstance(changes.get(name, False), (bool, np.bool_)):
             raise ValueError(f"model.options: '{name}' must be True or False, got {changes[name]!r}")
     progress = changes.get("progress")
@@ -232,13 +235,22 @@ class Report:
 
     @property
     def text(self) -> str:
-        """The hazard reports, worst grade first."""
-        return self._report.hazard_text()
+        """The hazard reports, worst grade first, and the flags and barriers that could go; empty if there are neither."""
+        redundant = self._report.redundant_sync_text if self.redundant_sync else ""
+        return self._report.hazard_text() + redundant
 
     @property
     def hazards(self) -> list[dict[str, Any]]:
         """One dict per distinct hazard: rule, grade, count, text, access, earlier, missing, fix, report."""
         return self.to_dict()["hazards"]["reports"]
+
+    @property
+    def redundant_sync(self) -> list[dict[str, Any]]:
+        """Flag pairs and barriers without which, one at a time, all that was ordered still is; with what each costs.
+
+        Empty also where nothing was judged: `to_dict()["redundant_sync"]`, if there, says why.
+        """
+        return [group for group in self._dict.get("redundant_sync", {}).get("groups", []) if group["redundant"]]
 
     @functools.cached_property
     def _dict(self) -> dict[str, Any]:
@@ -264,7 +276,8 @@ def _gm_argument(name: str, array: np.ndarray | None) -> tuple[np.ndarray | None
     if array is None:
         return None, name, False, True
     if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
-        raise ValueError(f"GM argument '{name}': expected a C-contiguous numpy array, got {type(array).__name__}")
+        got = f"one with strides {array.strides}" if isinstance(array, np.ndarray) else type(array).__name__
+        raise ValueError(f"GM argument '{name}': expected a C-contiguous numpy array, got {got}")
     return array, name, bool(array.flags.writeable), True
 
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from . import _npu, tiling
 from . import model as host_model
-from . import tiling
 from ._switch import backend as switch
+from .arguments import UsageError
 from .cases import Case, Inputs, looks_like_alpha
 from .compare import Comparison, compare_chunk_state, compare_out, compare_state
 from .reference import Result, recurrence
@@ -71,10 +72,13 @@ def input_warnings(inputs: Inputs) -> list[str]:
 
 
 def call_operator(inputs: Inputs, backend: str, **options) -> Call:
-    """Runs torch.ops.chunk_gdr.chunk_gated_delta_rule; `options` are those of chunk_gdr.model.options.
+    """Runs torch.ops.chunk_gdr.chunk_gated_delta_rule on a backend, or on "npu", the card.
 
-    Bad arguments raise; a kernel that the host model found at fault is a Call with its error and the model's report.
+    `options` are those of chunk_gdr.model.options. Bad arguments raise; a kernel that the host model found at fault is
+    a Call with its error and the model's report.
     """
+    if backend == "npu":
+        return call_on_card(inputs)
     on_model = backend == "model"
     begin = time.perf_counter()
     error = None
@@ -90,6 +94,27 @@ def call_operator(inputs: Inputs, backend: str, **options) -> Call:
     seconds = time.perf_counter() - begin
     model = host_model.last_report().to_dict() if on_model else None
     return Call(Result(out, state, inputs.chunk_state), seconds, model, error)
+
+
+def call_on_card(inputs: Inputs) -> Call:
+    """The call with its tensors on the card, and the results back from there; `seconds` is for the call alone.
+
+    Lengths stay on the CPU where there is a chunk_state, which then needs no more rows than they say.
+    """
+    if _npu.missing is not None:
+        raise UsageError(f"no card: {_npu.missing}")
+    stay = ("actual_seq_lengths",) if inputs.chunk_state is not None else ()
+    moved = {
+        name: x.to("npu") if isinstance(x, Tensor) and name not in stay else x for name, x in vars(inputs).items()
+    }
+    torch.npu.synchronize()
+    begin = time.perf_counter()
+    out, state = torch.ops.chunk_gdr.chunk_gated_delta_rule(**moved)
+    torch.npu.synchronize()
+    seconds = time.perf_counter() - begin
+    if inputs.chunk_state is not None:
+        inputs.chunk_state.copy_(moved["chunk_state"])
+    return Call(Result(out.cpu(), state.cpu(), inputs.chunk_state), seconds)
 
 
 def model_options(on_model: bool, options: dict):

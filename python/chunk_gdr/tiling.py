@@ -7,6 +7,7 @@ computed a second time.
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -20,6 +21,7 @@ MAX_HEAD_DIM = 128
 MAX_CORES = 8
 _INT32_MAX = 2**31 - 1
 _BAR_WIDTH = 40
+_SPANS_SHOWN = 8
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class Plan:
     tiling_key: int
     bucket: int
     schedule: str
+    state_layout: str
     block_num: int
     v_tiles: int
     v_tile_dim: int
@@ -80,6 +83,23 @@ class Plan:
     workspace_bytes: int
     workspace: tuple[WorkspaceSlot, ...]
     cores: tuple[tuple[WorkItem, ...], ...]  #: items of each core, in the order it runs them
+    item_cycles: int  #: predicted model cycles of an item beside its chunks,
+    chunk_cycles: int  #: and of each chunk; the split over cores weighs items by the two
+    core_cycles: tuple[int, ...]  #: predicted model cycles of each core
+
+    @property
+    def predicted_cycles(self) -> int:
+        """Predicted model cycles of the launch: those of the slowest core."""
+        return max(self.core_cycles)
+
+    def chunk_heads(self, core: int) -> float:
+        """Chunks of v-heads that a core runs; a slice counts as its share of the head's columns."""
+        columns = max((item.v_begin + item.v_cols for items in self.cores for item in items), default=1)
+        return sum(item.chunks * item.v_cols for item in self.cores[core]) / columns
+
+    def weight(self, item: WorkItem) -> int:
+        """What the split over cores counts for an item."""
+        return self.item_cycles + item.chunks * self.chunk_cycles
 
     def occupancy(self, memory: str) -> dict[str, int]:
         """Bytes of ``memory`` that are live in each stage."""
@@ -101,16 +121,19 @@ class Plan:
     def _head(self) -> list[str]:
         slots = ", ".join(f"{s.name} {s.bytes} B at +{s.offset_bytes}" for s in self.workspace)
         return [
-            f"tiling key {self.tiling_key} (bucket {self.bucket}), schedule {self.schedule}, {self.block_num} cores, "
-            f"{self.v_tiles} slice(s) of {self.v_tile_dim} columns",
+            f"tiling key {self.tiling_key} (bucket {self.bucket}), schedule {self.schedule}, state {self.state_layout}, "
+            f"{self.block_num} cores, {self.v_tiles} slice(s) of {self.v_tile_dim} columns",
             f"workspace {self.workspace_bytes} B: system part, then {slots}",
+            f"predicted {self.predicted_cycles:,} model cycles, {self.chunk_cycles:,} for a chunk of an item and "
+            f"{self.item_cycles:,} for its state",
         ]
 
     def _cores(self) -> list[str]:
-        lines = ["core  items  chunks  work"]
+        lines = ["core  items  chunks   predicted  work"]
         for core, items in enumerate(self.cores):
             chunks = sum(item.chunks for item in items)
-            lines.append(f"{core:4d} {len(items):6d} {chunks:7d}  {_spans(items, self.v_tiles > 1)}")
+            cycles = self.core_cycles[core]
+            lines.append(f"{core:4d} {len(items):6d} {chunks:7d} {cycles:11,d}  {_spans(items, self.v_tiles > 1)}")
         return lines
 
     def _occupancy(self) -> list[str]:
@@ -132,15 +155,21 @@ class Plan:
 
 
 def _spans(items: Sequence[WorkItem], sliced: bool) -> str:
-    """``seq 0: heads 0-3; seq 1: head 4 [0:64]`` for the items of one core; the range of columns where heads are sliced."""
-    spans: list[str] = []
-    for sequence in dict.fromkeys(item.sequence for item in items):
-        mine = [item for item in items if item.sequence == sequence]
+    """``seq 0-2: heads 0-3; seq 3: head 4 [0:64]`` for the items of one core; the columns where heads are sliced."""
+    spans: list[list] = []  # first and last sequence, heads
+    for sequence, group in itertools.groupby(items, key=lambda item: item.sequence):
+        mine = list(group)
         first, last = mine[0], mine[-1]
         heads = f"head {first.v_head}" if first.v_head == last.v_head else f"heads {first.v_head}-{last.v_head}"
-        partial = f" [{first.v_begin}:{last.v_begin + last.v_cols}]" if sliced and first.v_head == last.v_head else ""
-        spans.append(f"seq {sequence}: {heads}{partial}")
-    return "; ".join(spans) if spans else "-"
+        heads += f" [{first.v_begin}:{last.v_begin + last.v_cols}]" if sliced and first.v_head == last.v_head else ""
+        if spans and spans[-1][1:] == [sequence - 1, heads]:
+            spans[-1][1] = sequence
+        else:
+            spans.append([sequence, sequence, heads])
+    texts = [f"seq {first if first == last else f'{first}-{last}'}: {heads}" for first, last, heads in spans]
+    if len(texts) > _SPANS_SHOWN:
+        texts = [*texts[:_SPANS_SHOWN], f"... and {sum(last - first + 1 for first, last, _ in spans[_SPANS_SHOWN:])} more sequences"]
+    return "; ".join(texts) if texts else "-"
 
 
 def _whole(name: str, value, low: int, high: int) -> int:
@@ -215,6 +244,7 @@ def plan(
         tiling_key=raw["tiling_key"],
         bucket=raw["bucket"],
         schedule=raw["schedule"],
+        state_layout=raw["state_layout"],
         block_num=raw["block_num"],
         v_tiles=raw["v_tiles"],
         v_tile_dim=raw["v_tile_dim"],
@@ -225,4 +255,7 @@ def plan(
         cores=tuple(
             tuple(WorkItem(**item) for item in _C.items_of_core(lengths, core, **problem)) for core in range(raw["block_num"])
         ),
+        item_cycles=raw["item_cycles"],
+        chunk_cycles=raw["chunk_cycles"],
+        core_cycles=tuple(_C.predicted_cycles(lengths, **problem)),
     )

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Running the operator on a backend, with the host model's hazards checked after every single call."""
+"""Running the operator on a backend or, with `pytest -m npu`, on the card; on the host model with hazards checked after
+every single call.
+"""
 
 import pytest
 
+from chunk_gdr import _npu
 from chunk_gdr.cases import Case, make_inputs
 from chunk_gdr.check import fresh
 from chunk_gdr.runner import call_operator, compare_with_truth
@@ -25,15 +28,23 @@ def check_on(backend, case, overflow="saturate", **options):
     if backend == "model":
         options["overflow"] = overflow
     result = run_on(backend, inputs, **options)
-    comparisons = compare_with_truth(inputs, result, overflow if backend == "model" else "inf")
+    comparisons = compare_with_truth(inputs, result, "inf" if backend == "native" else overflow)
     for comparison in comparisons:
         assert comparison.passed, comparison
     return result, comparisons
 
 
-@pytest.fixture(params=["native", "model"])
+@pytest.fixture(params=["native", "model", pytest.param("npu", marks=pytest.mark.npu)])
 def backend(request):
+    if request.param == "npu":
+        request.getfixturevalue("card")
     return request.param
+
+
+@pytest.fixture(scope="session")
+def card():
+    if _npu.missing is not None:
+        pytest.skip(f"no card: {_npu.missing}")
 
 
 @pytest.fixture

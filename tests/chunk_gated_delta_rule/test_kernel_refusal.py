@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernel itself, launched past the torch boundary: lengths on the device cannot be validated before the launch."""
 
-import struct
-
 import numpy as np
 import pytest
 
-from chunk_gdr import model, tiling
+from chunk_gdr import _C, model
 
 TOKENS, K_HEADS, V_HEADS, K_DIM, V_DIM, CHUNK = 70, 1, 2, 32, 64, 64
 STATUS_WORDS = 8  # one 32-byte block per core
@@ -18,11 +16,12 @@ def launch(lengths, state_dtype, **options):
     half = lambda *shape: rng.standard_normal(shape).astype(np.float16)  # noqa: E731
     gate_pitch = -(-TOKENS // 8) * 8 + CHUNK
     gates = np.zeros((V_HEADS, gate_pitch), np.float32)
-    plan = tiling.plan([TOKENS] + [0] * (len(lengths) - 1), K_HEADS, V_HEADS, K_DIM, V_DIM, state_dtype=state_dtype)
-    data = struct.pack(
-        "<3q12ifi", TOKENS, len(lengths), gate_pitch, K_HEADS, V_HEADS, K_DIM, V_DIM, plan.v_tiles, plan.v_tile_dim, 1, 1, 1, 1, 0, 0, 1.0, 0
-    )
-    workspace = np.full(plan.workspace_bytes, 0xFF, np.uint8)
+    plan = _C.plan(
+        total_tokens=TOKENS, batch=len(lengths), key_heads=K_HEADS, value_heads=V_HEADS, key_dim=K_DIM, value_dim=V_DIM,
+        has_beta=True, has_g=True, has_initial_state=True, has_lengths=True, gate_stride_elems=gate_pitch,
+        state_is_half=state_dtype == "float16",
+    )  # fmt: skip
+    workspace = np.full(plan["workspace_bytes"], 0xFF, np.uint8)
     out = np.zeros((TOKENS, V_HEADS, V_DIM), np.float16)
     final_state = np.zeros((len(lengths), V_HEADS, V_DIM, K_DIM), state_dtype)
     arguments = {
@@ -39,9 +38,11 @@ def launch(lengths, state_dtype, **options):
     }
     library = model.library_path().with_name("libchunk_gdr_kernels.so")
     report = model.run(
-        library, "chunk_gated_delta_rule", arguments, tiling=data, tiling_key=plan.tiling_key, block_num=plan.block_num, workspace=workspace, **options
-    )
-    status = workspace[model.SYSTEM_WORKSPACE_BYTES :].view(np.int32)[: plan.block_num * STATUS_WORDS : STATUS_WORDS]
+        library, "chunk_gated_delta_rule", arguments, tiling=plan["tiling"], tiling_key=plan["tiling_key"],
+        block_num=plan["block_num"], workspace=workspace, **options,
+    )  # fmt: skip
+    words = plan["block_num"] * STATUS_WORDS
+    status = workspace[model.SYSTEM_WORKSPACE_BYTES :].view(np.int32)[:words:STATUS_WORDS]
     return out, final_state, status, report
 
 

@@ -23,6 +23,16 @@ def test_threads_cores_and_parameters(run_model, options, dim):
     assert different_bits(run_model(case), run_model(case, **options)) == []
 
 
+@pytest.mark.parametrize("state", ["float32", "float16", None])
+@pytest.mark.parametrize("nk, nv", [(1, 1), (1, 3), (3, 6), (2, 8)])
+def test_every_partition(run_model, nk, nv, state):
+    """One batch on 1 to 8 cores: whole heads, slices of a head, a share of the spare heads or none."""
+    case = replace(BASE, lengths=(130, 5, 0, 64, 1), nk=nk, nv=nv, dv=80, state=state, l2norm=True)
+    alone = run_model(case, cores=1)
+    for cores in range(2, 9):
+        assert different_bits(alone, run_model(case, cores=cores)) == [], cores
+
+
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("name", SUITE)
 def test_adversarial_timing(check_model, run_model, name, seed):

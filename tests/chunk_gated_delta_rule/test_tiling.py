@@ -3,6 +3,7 @@
 
 import itertools
 import json
+import random
 import re
 
 import pytest
@@ -38,16 +39,72 @@ def test_every_column_of_every_head_has_one_core(lengths, nv, cores):
         assert item.length == lengths[item.sequence] and item.token_begin == starts[item.sequence]
 
 
-@pytest.mark.parametrize("batch_heads", [1, 3, 7, 9, 17])
-def test_few_items_leave_no_core_idle(batch_heads):
-    p = plan([640], batch_heads, batch_heads, 128, 128)
-    assert p.block_num == 8 and all(p.cores)
+@pytest.mark.parametrize("nv, v_tiles, cores", [(1, 8, 8), (2, 4, 8), (3, 2, 6), (4, 2, 8), (7, 1, 7), (8, 1, 8), (9, 1, 8)])
+def test_slices_where_heads_leave_cores_idle(nv, v_tiles, cores):
+    """As many as let the slowest core end first: nine items on eight cores, as three heads in three slices, would not."""
+    p = plan([640], nv, nv, 128, 128)
+    assert (p.v_tiles, p.block_num) == (v_tiles, cores) and all(p.cores)
+    assert max(map(len, p.cores)) == -(-nv * v_tiles // 8)
+    assert plan([640] * 8, nv, nv, 128, 128).v_tiles == 1
+
+
+def loads(p):
+    return [sum(p.weight(item) for item in items) for items in p.cores]
+
+
+@pytest.mark.parametrize("nv", [1, 2, 3, 4, 8, 12, 32])
+def test_no_core_is_an_item_behind_the_mean(nv):
+    rng = random.Random(nv)
+    for _ in range(50):
+        lengths = [rng.choice((0, 1, 64, rng.randrange(300), rng.randrange(5000))) for _ in range(rng.randrange(1, 40))]
+        cores = rng.randrange(1, 9)
+        p = plan(lengths, 1, nv, 128, 128, cores=cores)
+        load = loads(p)
+        largest = max(p.weight(item) for item in itertools.chain.from_iterable(p.cores))
+        assert max(load) <= sum(load) / len(load) + largest, (lengths, cores)
 
 
 def test_mixed_lengths_are_balanced():
-    lengths = (2049, 1011, 513, 256, 128, 65, 32, 16, 8, 4, 5, 1)
-    work = [sum(item.chunks + 1 for item in items) for items in plan(lengths, 16, 32, 128, 128).cores]
-    assert sum(work) / len(work) / max(work) > 0.9
+    load = loads(plan((2049, 1011, 513, 256, 128, 65, 32, 16, 8, 4, 5, 1), 16, 32, 128, 128))
+    assert sum(load) / len(load) / max(load) > 0.99
+
+
+@pytest.mark.parametrize("nv, cores, pairs", [(32, 8, 16), (12, 8, 4), (12, 5, 5), (6, 8, 0), (20, 8, 8), (32, 5, 14), (2, 1, 1)])
+def test_v_heads_of_a_k_head_stay_together(nv, cores, pairs):
+    """`pairs` of the nv / 2 pairs are on one core, in every sequence; as many as the numbers of items per core allow."""
+    p = plan([700, 3, 0, 64, 65, 1, 1000], nv // 2, nv, 128, 128, cores=cores)
+    for sequence in range(7):
+        runs = [[item.v_head for item in items if item.sequence == sequence] for items in p.cores]
+        assert all(run == list(range(run[0], run[0] + len(run))) for run in runs if run)
+        together = sum(set(run) >= {2 * pair, 2 * pair + 1} for run in runs for pair in range(nv // 2))
+        counts = sorted(len(run) for run in runs)
+        assert together >= pairs, runs
+        assert counts[-1] - counts[0] <= 1
+
+
+def test_long_sequences_come_first():
+    """Otherwise four cores would run the last, long one after their share of the others."""
+    load = loads(plan([130, 40, 70] * 20 + [4000], 4, 4, 128, 128))
+    assert sum(load) / len(load) / max(load) > 0.9
+    p = plan([64, 640, 64], 3, 9, 128, 128)
+    assert [items[0].sequence for items in p.cores] == [1] * 8
+    assert [item.sequence for item in plan([64, 640, 64], 4, 8, 128, 128).cores[0]] == [0, 1, 2]
+
+
+def test_thousands_of_sequences():
+    rng = random.Random(0)
+    p = plan([rng.randrange(200) for _ in range(3000)], 2, 4, 64, 64)
+    load = loads(p)
+    assert sum(load) / len(load) / max(load) > 0.99
+    assert sum(map(len, p.cores)) == 3000 * 4
+
+
+def test_predicted_cycles_are_the_weights_and_a_start():
+    p = plan((130, 64, 1), 1, 3, 64, 64)
+    starts = {cycles - load for cycles, load in zip(p.core_cycles, loads(p))}
+    assert len(starts) == 1 and starts.pop() > 0 and p.predicted_cycles == max(p.core_cycles)
+    assert plan((130, 64, 1), 1, 3, 64, 64, initial_state=False).item_cycles < p.item_cycles
+    assert plan((130, 64, 1), 1, 3, 64, 64, chunk_state=True).chunk_cycles > p.chunk_cycles
 
 
 def test_offsets_beyond_32_bits():
@@ -82,6 +139,15 @@ def test_buffers_fit_and_do_not_overlap_while_both_live(dim):
         assert not (share_memory and both_live) or apart, (a, b)
     for memory, capacity in CAPACITY_BYTES.items():
         assert max(p.occupancy(memory).values()) <= p.high_water_bytes(memory) <= capacity
+
+
+def test_prints_what_each_core_runs():
+    text = str(plan([70, 70, 0, 3, 700], 1, 8, 16, 16))
+    assert "seq 0-4: head 0\n" in text and "seq 0-4: head 7\n" in text
+    text = str(plan([64], 1, 4, 16, 32))
+    assert "seq 0: head 0 [0:16]\n" in text and "seq 0: head 3 [16:32]\n" in text
+    text = str(plan([20 * (i % 3) for i in range(300)], 1, 3, 16, 16))
+    assert " more sequences\n" in text and max(map(len, text.splitlines())) < 300
 
 
 def test_prints_and_dict():

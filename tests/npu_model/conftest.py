@@ -12,6 +12,17 @@ def kernel_dir():
 
 
 @pytest.fixture(scope="session")
+def line_of(kernel_dir):
+    """Number of the first line of a kernel source that holds `text`, from line `after` on."""
+
+    def call(source, text, after=0):
+        lines = (kernel_dir / source).read_text().splitlines()
+        return next(i + 1 for i, content in enumerate(lines) if i >= after and text in content)
+
+    return call
+
+
+@pytest.fixture(scope="session")
 def run():
     """Runs an entry of a hazard kernel; the first tiling word is its variant."""
 

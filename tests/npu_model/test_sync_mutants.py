@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chunk_gdr import cli, model
+from chunk_gdr.redundant_sync import redundant_in_all
 from chunk_gdr.sync_mutants import Campaign, Run, Verdict, campaign, digest_of, find_mutants, judge, operator_scenarios, run_baselines
 
 ROOT = Path(__file__).parents[2]
@@ -69,6 +70,15 @@ def test_what_is_not_needed_is_redundant_and_the_rest_reported(result):
     assert 0 <= barrier.model_cycles < 4 * 30
 
 
+def test_values_that_change_are_counted(result):
+    changed = result.values_changed
+    assert names(changed) == ["flags MTE2 -> V (0,) x2", "flags MTE3 -> MTE2 (0,) x4", "flags V -> MTE3 (1,) x2"]
+    assert f"{len(changed)} change values under some adversarial seed, 3 of these are reported" in str(result)
+    unseen = replace(changed[0], verdict="redundant")
+    dumped = Campaign([unseen, *changed[1:]], 8, 1.0).to_dict()
+    assert (dumped["values_changed"], dumped["values_changed_and_reported"]) == (3, 2)
+
+
 def test_missed_bars(result):
     assert not result.passed  # 2 of 6 are redundant
     reported = result.of("reported")
@@ -120,7 +130,12 @@ def test_two_barriers_in_a_row_cover_for_each_other(kernel_dir, tmp_path):
 
 @pytest.fixture(scope="module")
 def baselines():
-    return run_baselines(operator_scenarios())
+    return run_baselines(operator_scenarios(), redundant_sync=True)
+
+
+@pytest.fixture(scope="module")
+def operator_result():
+    return campaign(operator_scenarios(), seeds=2)
 
 
 def test_scenarios_execute_every_synchronisation_of_the_operator(baselines):
@@ -147,9 +162,25 @@ def test_operator_mutants(baselines):
     assert all(mutant.ids for mutant in flags)
 
 
-def test_bars_of_the_operator():
-    result = campaign(operator_scenarios(), seeds=2)
-    assert result.passed, str(result)
+def test_bars_of_the_operator(operator_result):
+    assert operator_result.passed, str(operator_result)
+
+
+def test_whatever_changes_values_is_reported(operator_result):
+    """The checker and adversarial execution against each other: the clocks see all that a delayed queue can spoil."""
+    changed = operator_result.values_changed
+    assert len(changed) > 20 and all(item.verdict == "reported" for item in changed)
+    assert all(item.mutant.kind == "flags" for item in changed)
+    dumped = operator_result.to_dict()
+    assert dumped["values_changed"] == dumped["values_changed_and_reported"] == len(changed)
+
+
+def test_ordinary_reports_have_the_same_verdicts(operator_result, baselines):
+    """The campaign really removes and runs again; the reports run recorded clocks again. Neither knows of the other."""
+    expected = {frozenset(item.mutant.sites): item.model_cycles for item in operator_result.of("redundant")}
+    found = redundant_in_all({name: run.report for name, run in baselines.items()})
+    assert not found.withheld and found.judged == len(operator_result.verdicts)
+    assert {frozenset(item.places): item.cycles for item in found.items} == pytest.approx(expected)
 
 
 def test_command(monkeypatch, capsys, tiles):
@@ -159,6 +190,7 @@ def test_command(monkeypatch, capsys, tiles):
     assert cli.main(["check", "--sync-mutants", "--json"]) == 1
     result = json.loads(capsys.readouterr().out)
     assert (result["removed"], result["reported"], result["redundant"], result["silent"]) == (6, 4, 2, 0)
+    assert result["values_changed"] == result["values_changed_and_reported"] == 3
     assert {name: len(items) for name, items in result["lists"].items()} == {"reported": 4, "redundant": 2, "silent": 0}
     assert all(item["sites"] and item["queues"] for items in result["lists"].values() for item in items)
     assert cli.main(["check", "--sync-mutants", "--case", "qwen"]) == 2

@@ -65,7 +65,8 @@
 #define REGISTER_NONE_TILING static_assert(true, "")
 #define GET_TILING_DATA_WITH_STRUCT(tiling_struct, name, tiling_address) \
   tiling_struct name;                                                    \
-  ::std::memcpy(static_cast<void*>(&name), static_cast<const void*>(tiling_address), sizeof(tiling_struct))
+  ::npu_model::Core::Current().ReadTiling(&name, tiling_address, sizeof(tiling_struct), alignof(tiling_struct), \
+                                          ::npu_model::Site::Here())
 #define GET_TILING_DATA(name, tiling_address) \
   GET_TILING_DATA_WITH_STRUCT(AscendCDefaultTilingStruct, name, tiling_address)
 #define GET_TILING_DATA_MEMBER(tiling_struct, member, name, tiling_address)                                    \
@@ -92,10 +93,12 @@ enum KernelMetaType : uint8_t {
   KERNEL_TYPE_MIX_VECTOR_CORE,
   KERNEL_TYPE_MAX,
 };
-#define ASCENDC_MODEL_CHECK_TASK_TYPE(type)                                                  \
-  static_assert((type) == KERNEL_TYPE_AICORE || (type) == KERNEL_TYPE_MIX_VECTOR_CORE,       \
-                "this kernel type does not exist on Ascend 310P: use KERNEL_TYPE_AICORE or " \
-                "KERNEL_TYPE_MIX_VECTOR_CORE")
+// KERNEL_TYPE_AIV_ONLY is none of this chip either, but kernels that ship for it say so, and run on its AI cores.
+#define ASCENDC_MODEL_CHECK_TASK_TYPE(type)                                                                    \
+  static_assert(                                                                                               \
+      (type) == KERNEL_TYPE_AICORE || (type) == KERNEL_TYPE_MIX_VECTOR_CORE || (type) == KERNEL_TYPE_AIV_ONLY, \
+      "this kernel type does not exist on Ascend 310P: use KERNEL_TYPE_AICORE or "                             \
+      "KERNEL_TYPE_MIX_VECTOR_CORE")
 #define KERNEL_TASK_TYPE_DEFAULT(type) ASCENDC_MODEL_CHECK_TASK_TYPE(type)
 #define KERNEL_TASK_TYPE(key, type) ASCENDC_MODEL_CHECK_TASK_TYPE(type)
 #define ENABLE_DETERMINISTIC() static_assert(true, "")
@@ -113,4 +116,7 @@ enum KernelMetaType : uint8_t {
     }                                                                                                            \
   } while (0)
 #define ascendc_assert(condition, ...) ASCENDC_ASSERT(condition, {})
+#ifndef ASSERT
+#define ASSERT(condition) ASCENDC_ASSERT(condition, {})
+#endif
 #define KERNEL_LOG(level, ...) ::AscendC::printf(__VA_ARGS__)

@@ -20,6 +20,8 @@ npu_model::issue::FractalLoad ToLoad(const LoadData2DParams& p) {
 
 void Load3d(const npu_model::issue::View& dst, const npu_model::issue::View& src, npu_model::isa::Img2Col shape,
             Site site);
+void Load3dFractals(const npu_model::issue::View& dst, const npu_model::issue::View& src,
+                    npu_model::isa::Img2ColFractals walk, uint32_t narrow_channels, Site site);
 void WriteFmatrix(uint16_t height, uint16_t width, const uint8_t* pad, Site site);
 void WritePadding(uint32_t bits, Site site);
 
@@ -34,6 +36,33 @@ template <typename T>
 void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const LoadData2DParams& loadDataParams,
               Site site = Site::Here()) {
   npu_model::issue::IssueLoadData2D(dst.view(), src.view(), detail::ToLoad<T>(loadDataParams), site);
+}
+
+// One fractal per repeat: 16 windows at one point of the filter.
+template <typename T, const IsResetLoad3dConfig& defaultConfig = IS_RESER_LOAD3D_DEFAULT_CONFIG>
+void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData3DParamsV1<T>& p,
+              Site site = Site::Here()) {
+  static_assert(SupportType<T, half, int8_t, uint8_t>(),
+                "LoadData with LoadData3DParamsV1 supports only half, int8_t, uint8_t on Ascend 310P");
+  if (defaultConfig.isSetFMatrix) detail::WriteFmatrix(p.l1H, p.l1W, p.padList, site);
+  if (defaultConfig.isSetPadding) detail::WritePadding(detail::Bits(p.padValue), site);
+  npu_model::isa::Img2ColFractals walk;
+  walk.map.stride_w = p.strideW;
+  walk.map.stride_h = p.strideH;
+  walk.map.filter_w = p.filterW;
+  walk.map.filter_h = p.filterH;
+  walk.map.dilation_w = p.dilationFilterW;
+  walk.map.dilation_h = p.dilationFilterH;
+  walk.map.element_bytes = sizeof(T);
+  walk.c1 = p.c1Index;
+  walk.tap_w = p.fetchFilterW;
+  walk.tap_h = p.fetchFilterH;
+  walk.left = p.leftTopW;
+  walk.top = p.leftTopH;
+  walk.along_windows = p.repeatMode != 0;
+  walk.repeats = p.repeatTime;
+  walk.dst_stride = p.jumpStride;
+  detail::Load3dFractals(dst.view(), src.view(), walk, p.cSize, site);
 }
 
 template <typename T, const IsResetLoad3dConfig& defaultConfig = IS_RESER_LOAD3D_DEFAULT_CONFIG>

@@ -21,6 +21,8 @@ npu_model::issue::GatherMaskForm ToForm(uint8_t pattern, bool count_mode, uint32
           p.repeatTimes, p.src0BlockStride, p.src0RepeatStride, p.src1RepeatStride};
 }
 
+npu_model::issue::TransposeImages ToImages(const TransposeParamsExt& p, uint32_t elem_bytes);
+
 // Addresses of a list that lies in UB, read by the scalar unit's address loads.
 void ReadAddressList(const npu_model::issue::View& list, npu_model::issue::View (&views)[NCHW_CONV_ADDR_LIST_SIZE],
                      Site site);
@@ -62,6 +64,14 @@ template <typename T>
 void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& src, Site site = Site::Here()) {
   static_assert(sizeof(T) == 2, "Transpose of a 16x16 block supports only 16-bit types on Ascend 310P");
   npu_model::issue::IssueTranspose(dst.view(), src.view(), site);
+}
+
+// A 16x16 matrix, or [N, C, H, W] <-> [N, H, W, C]; needs no temporary buffer on this chip.
+template <typename T>
+void Transpose(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint8_t>&,
+               const TransposeParamsExt& transposeParams, Site site = Site::Here()) {
+  static_assert(sizeof(T) <= 4, "Transpose supports only 8-, 16- and 32-bit types on Ascend 310P");
+  npu_model::issue::IssueTransposeImages(dst.view(), src.view(), detail::ToImages(transposeParams, sizeof(T)), site);
 }
 
 template <typename T>

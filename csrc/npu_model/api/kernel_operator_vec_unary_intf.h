@@ -173,10 +173,4 @@ void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode&
       {1, 1, static_cast<uint32_t>(8 * sizeof(T) / kWide), static_cast<uint32_t>(8 * sizeof(U) / kWide)}, site);
 }
 
-inline void SetDeqScale(half scale, Site site = Site::Here()) {
-  npu_model::Core& core = npu_model::Core::Current();
-  core.spr().deq_scale = scale.bits;
-  core.SprWrite(site);
-}
-
 }  // namespace AscendC

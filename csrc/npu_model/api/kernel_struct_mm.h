@@ -29,6 +29,57 @@ struct LoadData2DParams {
 using LoadData2dParams = LoadData2DParams;
 
 template <typename T>
+struct LoadData3DParamsV1 {
+  LoadData3DParamsV1() {}
+  LoadData3DParamsV1(const uint8_t pad[PAD_SIZE], const uint16_t l1_h, const uint16_t l1_w, const uint16_t c1_index,
+                     const uint8_t fetch_filter_w, const uint8_t fetch_filter_h, const int16_t left_top_w,
+                     const int16_t left_top_h, const uint8_t stride_w, const uint8_t stride_h, const uint8_t filter_w,
+                     const uint8_t filter_h, const uint8_t dilation_w, const uint8_t dilation_h,
+                     const uint8_t jump_stride, const uint8_t repeat_mode, const uint8_t repeat_time,
+                     const uint8_t c_size, const T pad_value)
+      : strideW(stride_w),
+        strideH(stride_h),
+        filterW(filter_w),
+        filterH(filter_h),
+        dilationFilterW(dilation_w),
+        dilationFilterH(dilation_h),
+        jumpStride(jump_stride),
+        repeatMode(repeat_mode),
+        repeatTime(repeat_time),
+        cSize(c_size),
+        padValue(pad_value),
+        fetchFilterW(fetch_filter_w),
+        fetchFilterH(fetch_filter_h),
+        l1H(l1_h),
+        l1W(l1_w),
+        c1Index(c1_index),
+        leftTopW(left_top_w),
+        leftTopH(left_top_h) {
+    for (int i = 0; i < PAD_SIZE; ++i) padList[i] = pad[i];
+  }
+
+  uint8_t padList[PAD_SIZE] = {0};
+  uint8_t strideW = 0;
+  uint8_t strideH = 0;
+  uint8_t filterW = 0;
+  uint8_t filterH = 0;
+  uint8_t dilationFilterW = 0;
+  uint8_t dilationFilterH = 0;
+  uint8_t jumpStride = 0;
+  uint8_t repeatMode = 0;
+  uint8_t repeatTime = 0;
+  uint8_t cSize = 0;
+  T padValue = 0;
+  uint8_t fetchFilterW = 0;
+  uint8_t fetchFilterH = 0;
+  uint16_t l1H = 0;
+  uint16_t l1W = 0;
+  uint16_t c1Index = 0;
+  int16_t leftTopW = 0;
+  int16_t leftTopH = 0;
+};
+
+template <typename T>
 struct LoadData3DParamsV2 {
   LoadData3DParamsV2() {}
   LoadData3DParamsV2(const uint8_t pad[PAD_SIZE], const uint16_t l1_h, const uint16_t l1_w, const uint16_t channels,

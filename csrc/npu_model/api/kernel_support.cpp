@@ -49,11 +49,9 @@ void CopyL0c(const npu_model::issue::View& dst, const npu_model::issue::View& sr
     npu_model::issue::IssueCopy(dst, src, ToShape(params), site);
     return;
   }
-  if (enhanced.blockMode != BlockMode::BLOCK_MODE_MATRIX) {
+  if (enhanced.blockMode != BlockMode::BLOCK_MODE_MATRIX && enhanced.blockMode != BlockMode::BLOCK_MODE_VECTOR) {
     core.Fault(npu_model::Rule::kUnsupported, "DataCopy", site,
-               enhanced.blockMode == BlockMode::BLOCK_MODE_VECTOR
-                   ? "L0C <-> UB with BLOCK_MODE_VECTOR is not modelled: its unit order is not documented"
-                   : "L0C <-> UB needs BLOCK_MODE_MATRIX on this chip");
+               "L0C <-> UB needs BLOCK_MODE_MATRIX or BLOCK_MODE_VECTOR on this chip");
     return;
   }
   const bool dequantised = src_type == npu_model::isa::DType::kInt32 && dst_type != src_type;
@@ -63,6 +61,7 @@ void CopyL0c(const npu_model::issue::View& dst, const npu_model::issue::View& sr
     return;
   }
   npu_model::issue::FractalCopy copy;
+  copy.first_rows = enhanced.blockMode == BlockMode::BLOCK_MODE_VECTOR;
   copy.count = params.blockCount;
   copy.length = params.blockLen;
   copy.src_gap = params.srcStride;
@@ -154,8 +153,10 @@ void WritePadding(uint32_t bits, Site site) {
   core.SprWrite(site);
 }
 
-void Load3d(const npu_model::issue::View& dst, const npu_model::issue::View& src, npu_model::isa::Img2Col shape,
-            Site site) {
+namespace {
+
+// The feature map as SetFmatrix and SetLoadDataPaddingValue describe it.
+void ReadFmatrix(npu_model::isa::Img2Col& shape) {
   const npu_model::SpecialRegisters& spr = npu_model::Core::Current().spr();
   shape.width = static_cast<uint16_t>(spr.fmatrix);
   shape.height = static_cast<uint16_t>(spr.fmatrix >> 16);
@@ -164,7 +165,27 @@ void Load3d(const npu_model::issue::View& dst, const npu_model::issue::View& src
   shape.pad_top = static_cast<uint8_t>(spr.fmatrix >> 48);
   shape.pad_bottom = static_cast<uint8_t>(spr.fmatrix >> 56);
   shape.pad_bits = static_cast<uint32_t>(spr.padding);
+}
+
+}  // namespace
+
+void Load3d(const npu_model::issue::View& dst, const npu_model::issue::View& src, npu_model::isa::Img2Col shape,
+            Site site) {
+  ReadFmatrix(shape);
   npu_model::issue::IssueLoadData3D(dst, src, shape, site);
+}
+
+void Load3dFractals(const npu_model::issue::View& dst, const npu_model::issue::View& src,
+                    npu_model::isa::Img2ColFractals walk, uint32_t narrow_channels, Site site) {
+  if (narrow_channels != 0) {
+    npu_model::Core::Current().Fault(
+        npu_model::Rule::kUnsupported, "LoadData", site,
+        "LoadData3DParamsV1 with cSize 1 is not modelled: how narrow channels lie in L1 is "
+        "not documented");
+    return;
+  }
+  ReadFmatrix(walk.map);
+  npu_model::issue::IssueLoadFractals3D(dst, src, walk, site);
 }
 
 bool CheckOrder(ReduceOrder order, const char* name, Site site) {
@@ -180,6 +201,18 @@ bool CheckSelectMode(SELMODE mode, bool scalar, Site site) {
                                    scalar ? "a scalar needs VSEL_TENSOR_SCALAR_MODE"
                                           : "two tensors need VSEL_CMPMASK_SPR or VSEL_TENSOR_TENSOR_MODE");
   return false;
+}
+
+npu_model::issue::TransposeImages ToImages(const TransposeParamsExt& p, uint32_t elem_bytes) {
+  using Form = npu_model::issue::TransposeImages::Form;
+  const uint32_t plane = uint32_t{p.hSize} * p.wSize;
+  switch (p.transposeType) {
+    case TransposeType::TRANSPOSE_TYPE_NONE: return {Form::kNothing, 0, 0, 0, 0, elem_bytes};
+    case TransposeType::TRANSPOSE_ND2ND_B16: return {Form::kBlock, 1, 16, 16, 16, elem_bytes};
+    case TransposeType::TRANSPOSE_NCHW2NHWC: return {Form::kImages, p.nSize, p.cSize, plane, p.cSize, elem_bytes};
+    case TransposeType::TRANSPOSE_NHWC2NCHW: return {Form::kImages, p.nSize, plane, p.cSize, p.cSize, elem_bytes};
+    default: return {Form::kOther, 0, 0, 0, 0, elem_bytes};
+  }
 }
 
 void ReadAddressList(const npu_model::issue::View& list, npu_model::issue::View (&views)[NCHW_CONV_ADDR_LIST_SIZE],

@@ -6,6 +6,34 @@ namespace {
 thread_local TPipe* current_pipe = nullptr;
 }  // namespace
 
+void detail::PlaceBuffers(TBufType* first, TPosition position, uint32_t num, uint32_t bytes, uint32_t address,
+                          HardEvent free_event, bool queue, Site site) {
+  npu_model::Core& core = npu_model::Core::Current();
+  const npu_model::Mem mem = ToMem(GetPhyType(position));
+  for (uint32_t i = 0; i < num; ++i, address += bytes) {
+    TBufType& buffer = first[i];
+    buffer = TBufType();
+    buffer.freeBufEvt = free_event;
+    buffer.address = address;
+    buffer.dataLen = bytes;
+    buffer.buffer = core.RegisterBuffer(mem, address, bytes, PositionName(position), static_cast<int>(i), site);
+    if (queue) core.BufferIsQueue(buffer.buffer);
+  }
+}
+
+void detail::WaitFreeEvents(TBufType* first, int count, Site site) {
+  npu_model::Core& core = npu_model::Core::Current();
+  const npu_model::Core::LibraryScope scope(core);
+  for (int i = 0; i < count; ++i) {
+    TBufType& buffer = first[i];
+    if (buffer.freeBufEvtID == INVALID_TEVENTID) continue;
+    const QueuePair pair = QueuesOf(buffer.freeBufEvt);
+    core.WaitFlag(pair.src, pair.dst, buffer.freeBufEvtID, site);
+    core.ReleaseEventId(pair.src, pair.dst, buffer.freeBufEvtID, site);
+    buffer.freeBufEvtID = INVALID_TEVENTID;
+  }
+}
+
 TPipe* CurrentPipe() { return current_pipe; }
 
 TPipe::TPipe(Site site) : site_(site) { Init(site); }
@@ -37,37 +65,31 @@ TBufType* TPipe::Reserve(TPosition position, uint32_t num, uint32_t len, HardEve
     core.Fault(npu_model::Rule::kBuffer3, "InitBuffer", site, "number and length of the buffers must not be 0");
     return nullptr;
   }
-  if (count_ + static_cast<int>(num) > detail::kMaxBuffers) {
+  if (count_ + static_cast<int>(num) > npu_model::kMaxTpipeBuffers) {
     core.Fault(npu_model::Rule::kBuffer3, "InitBuffer", site, "more than 64 buffers in one TPipe");
     return nullptr;
   }
   const uint32_t bytes = AlignUp<uint32_t>(len, ONE_BLK_SIZE);
   TBufType* first = buffers_ + count_;
-  for (uint32_t i = 0; i < num; ++i) {
-    TBufType& buffer = buffers_[count_++];
-    buffer = TBufType();
-    buffer.freeBufEvt = free_event;
-    buffer.address = next_[static_cast<int>(mem)];
-    buffer.dataLen = bytes;
-    buffer.buffer =
-        core.RegisterBuffer(mem, buffer.address, bytes, detail::PositionName(position), static_cast<int>(i), site);
-    if (queue) core.BufferIsQueue(buffer.buffer);
-    next_[static_cast<int>(mem)] += bytes;
-  }
+  count_ += static_cast<int>(num);
+  detail::PlaceBuffers(first, position, num, bytes, next_[static_cast<int>(mem)], free_event, queue, site);
+  next_[static_cast<int>(mem)] += num * bytes;
   return first;
 }
 
-void TPipe::WaitFreeEvents(Site site) {
-  npu_model::Core& core = npu_model::Core::Current();
-  npu_model::Core::LibraryScope scope(core);
-  for (int i = 0; i < count_; ++i) {
-    TBufType& buffer = buffers_[i];
-    if (buffer.freeBufEvtID == INVALID_TEVENTID) continue;
-    const detail::QueuePair pair = detail::QueuesOf(buffer.freeBufEvt);
-    core.WaitFlag(pair.src, pair.dst, buffer.freeBufEvtID, site);
-    core.ReleaseEventId(pair.src, pair.dst, buffer.freeBufEvtID, site);
-    buffer.freeBufEvtID = INVALID_TEVENTID;
+bool TPipe::ReservePool(TPosition position, uint32_t bytes, uint32_t* start, Site site) {
+  const npu_model::Mem mem = detail::ToMem(GetPhyType(position));
+  uint32_t& next = next_[static_cast<int>(mem)];
+  if (bytes == 0 || bytes > npu_model::CapacityBytes(mem) - next) {
+    npu_model::Core::Current().Fault(npu_model::Rule::kBuffer3, "InitBufPool", site,
+                                     std::to_string(bytes) + " bytes asked of " + npu_model::Name(mem) +
+                                         ", which has " + std::to_string(npu_model::CapacityBytes(mem) - next) +
+                                         " left");
+    return false;
   }
+  *start = next;
+  next += bytes;
+  return true;
 }
 
 void TPipe::ForgetBuffers() {
@@ -76,7 +98,7 @@ void TPipe::ForgetBuffers() {
 }
 
 void TPipe::Reset(Site site) {
-  WaitFreeEvents(site);
+  detail::WaitFreeEvents(buffers_, count_, site);
   ForgetBuffers();
   npu_model::Core::Current().ResetPool(site);
 }
@@ -84,7 +106,7 @@ void TPipe::Reset(Site site) {
 void TPipe::DestroyWithoutPipeAll(Site site) {
   if (!open_) return;
   open_ = false;
-  WaitFreeEvents(site);
+  detail::WaitFreeEvents(buffers_, count_, site);
   npu_model::Core::Current().ClosePool("TPipe", site);
   ForgetBuffers();
 }
@@ -93,7 +115,7 @@ void TPipe::Destroy(Site site) {
   if (!open_) return;
   open_ = false;
   npu_model::Core& core = npu_model::Core::Current();
-  WaitFreeEvents(site);
+  detail::WaitFreeEvents(buffers_, count_, site);
   const npu_model::Core::LibraryScope scope(core);
   core.PipeBarrierAll(site);
   core.ScalarCacheCleanInvalidate(0, 0, site);

@@ -2,6 +2,8 @@
 // TPipe.
 #pragma once
 
+#include <string>
+
 #include "kernel_operator_block_sync_intf.h"
 
 namespace AscendC {
@@ -10,8 +12,6 @@ template <TPosition pos>
 class TBuf;
 
 namespace detail {
-
-constexpr int kMaxBuffers = 64;
 
 constexpr const char* PositionName(TPosition position) {
   constexpr const char* kNames[] = {"GM",  "A1",   "A2",        "B1",           "B2",     "C1",
@@ -22,6 +22,26 @@ constexpr const char* PositionName(TPosition position) {
 
 inline void QueueFault(npu_model::Rule rule, const char* name, Site site, const char* text) {
   npu_model::Core::Current().Abort(rule, name, site, text);
+}
+
+// `num` buffers of `bytes` from `address` on.
+void PlaceBuffers(TBufType* first, TPosition position, uint32_t num, uint32_t bytes, uint32_t address,
+                  HardEvent free_event, bool queue, Site site);
+// What FreeTensor announced and nobody has waited for.
+void WaitFreeEvents(TBufType* first, int count, Site site);
+
+template <class T, class U>
+bool SharePool(T& pool, uint32_t len, const U& shared, Site site) {
+  static_assert(T::isTbufPool && U::isTbufPool && GetPhyType(T::poolPos) == GetPhyType(U::poolPos),
+                "the pools do not lie in one memory");
+  if (len == 0 || len > shared.length()) {
+    npu_model::Core::Current().Fault(
+        npu_model::Rule::kBuffer3, "InitBufPool", site,
+        std::to_string(len) + " bytes asked of a shared TBufPool of " + std::to_string(shared.length()));
+    return false;
+  }
+  pool.Place(shared.start(), shared.length());
+  return true;
 }
 
 }  // namespace detail
@@ -50,6 +70,20 @@ class TPipe {
     return first != nullptr;
   }
 
+  template <class T>
+  bool InitBufPool(T& bufPool, uint32_t len, Site site = Site::Here()) {
+    static_assert(T::isTbufPool, "InitBufPool is for TBufPool");
+    uint32_t start = 0;
+    const uint32_t bytes = AlignUp<uint32_t>(len, ONE_BLK_SIZE);
+    if (!ReservePool(T::poolPos, bytes, &start, site)) return false;
+    bufPool.Place(start, bytes);
+    return true;
+  }
+  template <class T, class U>
+  bool InitBufPool(T& bufPool, uint32_t len, U& shareBuf, Site site = Site::Here()) {
+    return detail::SharePool(bufPool, len, shareBuf, site);
+  }
+
   template <HardEvent evt>
   TEventID AllocEventID(Site site = Site::Here()) {
     constexpr detail::QueuePair kPair = detail::QueuesOf(evt);
@@ -69,6 +103,11 @@ class TPipe {
     return static_cast<TEventID>(npu_model::Core::Current().FetchEventId(pair.src, pair.dst, site));
   }
 
+  // Where the buffers of a position's memory end.
+  template <TPosition pos>
+  uint64_t GetQueueEndAddress() const {
+    return next_[static_cast<int>(detail::ToMem(GetPhyType(pos)))];
+  }
   template <TPosition pos, typename T>
   LocalTensor<T> GetAbsAddr(int32_t offset, int32_t size) const {
     return LocalTensor<T>(pos, static_cast<uint32_t>(offset), static_cast<uint32_t>(size));
@@ -81,10 +120,10 @@ class TPipe {
  private:
   // Bump allocation of `num` buffers in the pool of a position; nullptr when it was refused (reported).
   TBufType* Reserve(TPosition position, uint32_t num, uint32_t len, HardEvent free_event, bool queue, Site site);
-  void WaitFreeEvents(Site site);
+  bool ReservePool(TPosition position, uint32_t bytes, uint32_t* start, Site site);
   void ForgetBuffers();
 
-  TBufType buffers_[detail::kMaxBuffers];
+  TBufType buffers_[npu_model::kMaxTpipeBuffers];
   int count_ = 0;
   uint32_t next_[npu_model::kMemCount] = {};
   bool open_ = false;

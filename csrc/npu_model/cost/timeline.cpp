@@ -65,7 +65,7 @@ void Timeline::AddBusy(Queue queue, double cycles, int stage) {
   stage_busy_[row][static_cast<int>(queue)] += cycles;
 }
 
-Moment Timeline::Scalar(double cycles, int stage) {
+Moment Timeline::Spend(double cycles, int stage) {
   QueueTime& s = At(Queue::kS);
   s.free = links_.Append(s.free, cycles, Queue::kS, stage, LinkKind::kBusy);
   s.complete = Later(s.complete, s.free);
@@ -73,7 +73,7 @@ Moment Timeline::Scalar(double cycles, int stage) {
   return s.free;
 }
 
-Timeline::Duration Timeline::GmDuration(const Operand& gm, bool load, L2Tracker* l2, uint64_t gm_base) {
+Duration Timeline::GmDuration(const Operand& gm, bool load, L2Tracker* l2, uint64_t gm_base) {
   double hit_bytes = 0;
   double miss_bytes = 0;
   for (uint32_t i = 0; i < gm.count; ++i) {
@@ -118,7 +118,7 @@ void Timeline::CountMove(const Instr& instr) {
   }
 }
 
-Timeline::Duration Timeline::DurationOf(const Instr& instr, L2Tracker* l2, uint64_t gm_base) {
+Duration Timeline::Measure(const Instr& instr, L2Tracker* l2, uint64_t gm_base) {
   const Cost& cost = instr.cost;
   CountMove(instr);
   switch (cost.cls) {
@@ -168,28 +168,28 @@ Timeline::Duration Timeline::DurationOf(const Instr& instr, L2Tracker* l2, uint6
   return {};
 }
 
-Span Timeline::Execute(const Instr& instr, const Moment& issued, int stage, uint32_t site, L2Tracker* l2,
-                       uint64_t gm_base) {
-  QueueTime& queue = At(instr.queue);
-  const Duration duration = DurationOf(instr, l2, gm_base);
+Span Timeline::Execute(Queue q, const Duration& duration, const Moment& issued, int stage, uint32_t site) {
+  QueueTime& queue = At(q);
   const Moment start = Later(queue.free, issued);
   queue.wait_for[static_cast<int>(Queue::kS)] += start.at - queue.free.at;
-  queue.free = links_.Append(start, duration.occupied, instr.queue, stage, LinkKind::kBusy, site);
+  queue.free = links_.Append(start, duration.busy, q, stage, LinkKind::kBusy, site);
   if (queue.free.at + duration.latency > queue.complete.at) {
-    queue.complete = duration.latency == 0 ? queue.free
-                                           : links_.Append(queue.free, duration.latency, instr.queue, stage,
-                                                           LinkKind::kLatency, site);
+    queue.complete = duration.latency == 0
+                         ? queue.free
+                         : links_.Append(queue.free, duration.latency, q, stage, LinkKind::kLatency, site);
   }
   ++queue.instructions;
-  AddBusy(instr.queue, duration.occupied, stage);
-  return {start.at, duration.occupied};
+  AddBusy(q, duration.busy, stage);
+  return {start.at, duration.busy};
 }
 
 Moment Timeline::SetFlag(Queue src, const Moment& issued, int stage) {
   ++traffic_.flag_sets;
   QueueTime& queue = At(src);
   if (src == Queue::kS) return queue.free;
-  queue.free = links_.Append(Later(queue.free, issued), params_.flag, src, stage, LinkKind::kBusy);
+  const Moment start = Later(queue.free, issued);
+  queue.wait_for[static_cast<int>(Queue::kS)] += start.at - queue.free.at;
+  queue.free = links_.Append(start, params_.flag, src, stage, LinkKind::kBusy);
   queue.complete = Later(queue.complete, queue.free);
   return queue.complete;
 }
@@ -218,7 +218,7 @@ Span Timeline::Barrier(Queue q, const Moment& issued) {
   return {ready.at, stall};
 }
 
-void Timeline::BarrierAll() {
+Queue Timeline::BarrierAll() {
   ++traffic_.full_barriers;
   const Moment all = End();
   int last = 0;
@@ -228,6 +228,7 @@ void Timeline::BarrierAll() {
     queue.free = Later(queue.free, all);
     queue.complete = Later(queue.complete, all);
   }
+  return static_cast<Queue>(last);
 }
 
 void Timeline::ScalarWaitsFor(Queue queue) {
@@ -238,7 +239,7 @@ void Timeline::ScalarWaitsFor(Queue queue) {
 
 Span Timeline::ScalarAccess(double cycles, int stage) {
   const double start = now();
-  Scalar(cycles, stage);
+  Spend(cycles, stage);
   ++At(Queue::kS).instructions;
   return {start, cycles};
 }

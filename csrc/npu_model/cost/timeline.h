@@ -53,22 +53,33 @@ struct Span {
   double duration = 0;
 };
 
+// How long an instruction occupies its queue, and how much later its result is visible.
+struct Duration {
+  double busy = 0;
+  double latency = 0;
+};
+
 class Timeline {
  public:
   explicit Timeline(const CostParams& params) : params_(params) {}
 
+  // S works for so long; returns when it is done.
+  Moment Spend(double cycles, int stage);
+
   // S issues something for another queue; returns the time it reaches the queue.
-  Moment Issue(int stage) { return Scalar(params_.issue, stage); }
-  Moment IssueFlag(int stage) { return Scalar(params_.flag, stage); }
-  // Executes an instruction that reached its queue at `issued`. `l2` is the tracker of the GM argument it touches, if
-  // any; `gm_base` the argument's start; `site` its number among the core's sites.
-  Span Execute(const Instr& instr, const Moment& issued, int stage, uint32_t site, L2Tracker* l2, uint64_t gm_base);
+  Moment Issue(int stage) { return Spend(params_.issue, stage); }
+  Moment IssueFlag(int stage) { return Spend(params_.flag, stage); }
+  // What an instruction takes; counts its traffic. `l2` is the tracker of the GM argument it touches, if any; `gm_base`
+  // the argument's start.
+  Duration Measure(const Instr& instr, L2Tracker* l2, uint64_t gm_base);
+  // Executes an instruction that reached its queue at `issued`; `site` is its number among the core's sites.
+  Span Execute(Queue queue, const Duration& duration, const Moment& issued, int stage, uint32_t site);
   // Time at which the flag is up.
   Moment SetFlag(Queue src, const Moment& issued, int stage);
   Span WaitFlag(Queue src, Queue dst, const Moment& issued, int stage, const Moment& raised);
   Span Barrier(Queue queue, const Moment& issued);
-  void BarrierAll();
-  void SprWrites(int writes, int stage) { Scalar(params_.spr_write * writes, stage); }
+  Queue BarrierAll();  // the queue that finished last
+  void SprWrites(int writes, int stage) { Spend(params_.spr_write * writes, stage); }
   // The compiler's auto-sync would make S wait for `queue` here.
   void ScalarWaitsFor(Queue queue);
   Span ScalarAccess(double cycles, int stage);
@@ -88,14 +99,8 @@ class Timeline {
   const Traffic& traffic() const { return traffic_; }
 
  private:
-  Moment Scalar(double cycles, int stage);
   const Moment& End() const;
   void AddBusy(Queue queue, double cycles, int stage);
-  struct Duration {
-    double occupied = 0;
-    double latency = 0;  // after the queue is free again
-  };
-  Duration DurationOf(const Instr& instr, L2Tracker* l2, uint64_t gm_base);
   Duration GmDuration(const Operand& gm, bool load, L2Tracker* l2, uint64_t gm_base);
   void CountMove(const Instr& instr);
   QueueTime& At(Queue q) { return queues_[static_cast<int>(q)]; }

@@ -22,6 +22,8 @@ struct ChipState {
 
   const LaunchOptions& options;
   std::vector<GmArgument> arguments;
+  uint64_t tiling = 0;  // address and bytes of the tiling, the last argument
+  size_t tiling_bytes = 0;
   const RowTable rows;
   const CodeRange code;  // the kernel library
   BlockSync sync;

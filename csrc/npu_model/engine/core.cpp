@@ -2,6 +2,9 @@
 // Issue of instructions and the scalar unit.
 #include "engine/core.h"
 
+#include <algorithm>
+#include <cstring>
+
 #include "engine/core_state.h"
 #include "engine/current.h"
 #include "sched/runs.h"
@@ -52,6 +55,7 @@ Core::Admission Core::Admit(const Instr& instr) {
   IssueContext& context = s.issuing;
   for (OperandPlace& place : context.places) place = OperandPlace();
   s.Begin(instr.name, instr.site, instr.queue, context, s.timeline.Issue(s.CurrentStage()));
+  s.Issued(context, SyncStep::Kind::kIssue, instr.queue, instr.queue, 0, s.timeline.params().issue);
   context.performed = s.checker.Admit(instr, context, library_depth_ > 0);
   if (!context.performed) {
     // The kernel is wrong already; NaNs in the destination keep the value from being believed.
@@ -112,15 +116,20 @@ uint8_t* CoreState::ScalarAccess(const Operand& operand, const char* name, Site 
   instr.Add(operand).access = store ? Access::kWrite : Access::kRead;
   IssueContext context;
   Begin(name, site, Queue::kS, context, timeline.Present());
+  Issued(context, SyncStep::Kind::kIssue, Queue::kS, Queue::kS, 0, 0);
   if (operand.mem != Mem::kUb && operand.mem != Mem::kGm) {
     ReportAt(Rule::kBuffer2, name, site, std::string("the scalar unit does not reach ") + Name(operand.mem));
     return nullptr;
   }
   if (!checker.Admit(instr, context, library)) return nullptr;
+  Needs needs = {};
   if (checked) {
-    uint32_t repaired = checker.Execute(instr, context, ClockOf(Queue::kS));
-    for (; repaired != 0; repaired &= repaired - 1)
-      timeline.ScalarWaitsFor(static_cast<Queue>(__builtin_ctz(repaired)));
+    uint32_t repaired = checker.Execute(instr, context, clocks[Queue::kS], sync_log.enabled() ? &needs : nullptr);
+    for (; repaired != 0; repaired &= repaired - 1) {
+      const Queue queue = static_cast<Queue>(__builtin_ctz(repaired));
+      timeline.ScalarWaitsFor(queue);
+      if (sync_log.enabled()) sync_log.Add(StepOf(SyncStep::Kind::kScalarWait, queue, context));
+    }
   }
   const CostParams& params = timeline.params();
   double cycles = params.scalar_ub;
@@ -132,20 +141,27 @@ uint8_t* CoreState::ScalarAccess(const Operand& operand, const char* name, Site 
     ++timeline.traffic().scalar_ub;
   }
   Record(TraceEvent::Kind::kScalar, Queue::kS, context, timeline.ScalarAccess(cycles, context.stage));
+  if (sync_log.enabled()) {
+    SyncStep step = StepOf(SyncStep::Kind::kInstr, Queue::kS, context);
+    step.cycles = cycles;
+    sync_log.AddInstr(step, needs);
+  }
   return operand.mem == Mem::kGm ? reinterpret_cast<uint8_t*>(operand.start) : memory.begin(Mem::kUb) + operand.start;
 }
 
-void Core::ScalarCacheCleanInvalidate(uint64_t address, uint64_t bytes, Site) {
+void Core::ScalarCacheCleanInvalidate(uint64_t address, uint64_t bytes, Site site) {
   CoreState& s = *state_;
   if (s.Unwinding()) return;
   s.timeline.Issue(s.CurrentStage());
+  s.ScalarWork("DataCacheCleanAndInvalid", site, s.timeline.params().issue, 1);
   s.checker.CleanInvalidate(address, bytes);
 }
 
-void Core::SprWrite(Site, int writes) {
+void Core::SprWrite(Site site, int writes) {
   CoreState& s = *state_;
   if (s.Unwinding()) return;
   s.timeline.SprWrites(writes, s.CurrentStage());
+  s.ScalarWork("SprWrite", site, s.timeline.params().spr_write * writes, writes);
   s.timeline.traffic().spr_writes += writes;
 }
 
@@ -153,15 +169,18 @@ void Core::StageStart(int stage) {
   CoreState& s = *state_;
   if (s.Unwinding()) return;
   s.stages.push_back(static_cast<int16_t>(stage));
+  const auto lane = s.chip.options.stage_lanes.find(stage);
+  int16_t& previous =
+      s.last_stage.emplace(lane == s.chip.options.stage_lanes.end() ? 0 : lane->second, -1).first->second;
   if (s.checked) {
-    for (const int index : s.checker.StageStarts(stage, s.last_stage, s.issue_count + 1)) {
+    for (const int index : s.checker.StageStarts(stage, previous, s.issue_count + 1)) {
       // While instructions wait, their old data must stay; the checker knows the bytes are dead either way.
       const BufferRow& row = s.chip.rows.rows()[index];
       if (s.pending_count == 0 && row.mem != Mem::kGm)
         std::memset(Bytes(row.mem, row.offset_bytes), kPoisonByte, row.bytes);
     }
   }
-  s.last_stage = static_cast<int16_t>(stage);
+  previous = static_cast<int16_t>(stage);
 }
 
 void Core::StageStop(int stage) {
@@ -173,6 +192,20 @@ void Core::StageStop(int stage) {
     return;
   }
   s.stages.pop_back();
+}
+
+void Core::ReadTiling(void* to, const void* from, size_t bytes, size_t alignment, Site site) {
+  const ChipState& chip = state_->chip;
+  const uint64_t address = reinterpret_cast<uint64_t>(from);
+  // Elsewhere than in the launch's tiling it is the kernel's own affair.
+  const bool own = address < chip.tiling || address > chip.tiling + chip.tiling_bytes;
+  const size_t given = own ? bytes : std::min<size_t>(bytes, chip.tiling + chip.tiling_bytes - address);
+  if (given + alignment - 1 < bytes) {
+    Abort(Rule::kParam, "GET_TILING_DATA", site,
+          "the tiling struct has " + std::to_string(bytes) + " bytes, the launch gave " + std::to_string(given));
+  }
+  std::memset(to, 0, bytes);
+  std::memcpy(to, from, given);
 }
 
 void Core::Print(const std::string& text) { state_->prints.push_back(text); }

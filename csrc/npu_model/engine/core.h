@@ -3,6 +3,7 @@
 // into calls of this class. Nothing here knows what an instruction computes: the API hands over a closure that does.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -142,8 +143,8 @@ class Core {
   // Memory management.
 
   // A buffer reserved by InitBuffer (one call per buffer of a queue) or LocalMemAllocator. Returns its id for
-  // Origin::buffer. Reports capacity overflow (Buffer3), zero length and more than 64 buffers. `name` is a literal such
-  // as "VECIN"; reports say "VECIN#2[0]".
+  // Origin::buffer. Reports capacity overflow (Buffer3) and zero length. `name` is a literal such as "VECIN"; reports
+  // say "VECIN#2[0]".
   uint32_t RegisterBuffer(Mem mem, uint64_t offset, uint64_t bytes, const char* name, int index, Site site);
   // TBuf buffers are always usable. Queue buffers start free: AllocTensor occupies them, FreeTensor frees them (freeing
   // a free one is Free; access through a freed tensor is Read1/Write1; occupied at the end of the kernel is Leak).
@@ -165,6 +166,8 @@ class Core {
   uint32_t permute_seed() const { return permute_seed_; }
   void StageStart(int stage);  // TRACE_START / TRACE_STOP
   void StageStop(int stage);
+  // GET_TILING_DATA: a struct from GM. Aborts if the launch gave less, but for padding at its end.
+  void ReadTiling(void* to, const void* from, size_t bytes, size_t alignment, Site site);
   // Text of printf / DumpTensor goes to the report, tagged with the block.
   void Print(const std::string& text);
 

@@ -22,9 +22,6 @@ uint32_t Core::RegisterBuffer(Mem mem, uint64_t offset, uint64_t bytes, const ch
           std::string(Name(mem)) + " overflows: this buffer ends at byte " + std::to_string(offset + bytes) + " of " +
               std::to_string(CapacityBytes(mem)));
   }
-  if (s.open_pool != nullptr && ++s.tpipe_buffers == kMaxTpipeBuffers + 1) {
-    Fault(Rule::kBuffer3, "InitBuffer", site, "more than 64 buffers in one TPipe");
-  }
   buffers.push_back(std::move(record));
   return static_cast<uint32_t>(buffers.size() - 1);
 }
@@ -57,13 +54,11 @@ void Core::OpenPool(const char* kind, Site site) {
     return;
   }
   s.open_pool = kind;
-  s.tpipe_buffers = 0;
 }
 
 void Core::ResetPool(Site) {
   CoreState& s = *state_;
   for (BufferRecord& buffer : s.checker.buffers()) buffer.forgotten = true;
-  s.tpipe_buffers = 0;
 }
 
 void Core::ClosePool(const char* kind, Site site) {

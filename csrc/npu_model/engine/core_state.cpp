@@ -27,6 +27,7 @@ CoreState::CoreState(ChipState& chip_state, CoreMemory& core_memory, int block_i
       checker(chip_state, block_idx, log, sites, hazards),
       timeline(params),
       adversary(chip_state.options.seed, block_idx),
+      sync_log(checked && chip_state.options.redundant_sync),
       versions(1, BlockClock(chip_state.options.block_num, 0)) {}
 
 void CoreState::Throw() {
@@ -61,6 +62,27 @@ void CoreState::Record(TraceEvent::Kind kind, Queue queue, const IssueContext& c
   events.push_back(event);
 }
 
+void CoreState::RecordScalar(TraceEvent::Kind kind, uint32_t site, double cycles, int times) {
+  const double start = timeline.now() - cycles;
+  const int16_t stage = static_cast<int16_t>(CurrentStage());
+  TraceEvent* last = last_scalar_event < events.size() ? &events[last_scalar_event] : nullptr;
+  if (kind == TraceEvent::Kind::kScalar && last != nullptr && last->kind == kind && last->site == site &&
+      last->stage == stage && last->start + last->duration == start) {
+    last->duration += cycles;
+    last->times += static_cast<uint32_t>(times);
+    return;
+  }
+  last_scalar_event = events.size();
+  TraceEvent event;
+  event.kind = kind;
+  event.stage = stage;
+  event.site = site;
+  event.start = start;
+  event.duration = cycles;
+  event.times = static_cast<uint32_t>(times);
+  events.push_back(event);
+}
+
 bool CoreState::IsDropped(const char* name, Site site) const {
   const auto& dropped = chip.options.dropped_sync;
   if (dropped.empty()) return false;
@@ -69,27 +91,64 @@ bool CoreState::IsDropped(const char* name, Site site) const {
   return dropped.count(path_id != 0 ? path_id : LineIdentity(name, site)) != 0;
 }
 
+uint32_t CoreState::InternSite(const char* name, Site site, Queue queue) {
+  CallPath path;
+  const uint64_t path_id = tracer.Capture(path);
+  const size_t known = sites.records().size();
+  const uint32_t index = sites.Intern(name, site, queue, path_id);
+  if (sites.records().size() != known) call_paths.emplace(path_id, path);
+  return index;
+}
+
 void CoreState::Begin(const char* name, Site site, Queue queue, IssueContext& context, const Moment& issued,
                       bool library) {
   LogEntry& entry = log.Append(queue);
   context.tag = MakeTag(queue, log.LastSeq(queue));
-  CallPath path;
-  const uint64_t path_id = tracer.Capture(path);
-  const size_t known = sites.records().size();
-  context.site = sites.Intern(name, site, queue, path_id);
-  if (sites.records().size() != known) call_paths.emplace(path_id, path);
+  context.site = InternSite(name, site, queue);
   sites[context.site].library |= library;
   context.issued = issued;
   context.stage = static_cast<int16_t>(CurrentStage());
-  context.scalar = ClockOf(Queue::kS);
+  context.scalar = clocks[Queue::kS];
   entry.site = context.site;
   entry.issue = ++issue_count;
   entry.stage = context.stage;
 }
 
+void CoreState::Issued(IssueContext& context, SyncStep::Kind kind, Queue queue, Queue other, int id, double cycles) {
+  if (chip.options.trace && cycles != 0) RecordScalar(TraceEvent::Kind::kIssue, context.site, cycles, 1);
+  if (!sync_log.enabled()) return;
+  SyncStep step;
+  step.kind = kind;
+  step.queue = queue;
+  step.other = other;
+  step.id = static_cast<uint8_t>(id);
+  if (sites[context.site].IsSync()) step.site = context.site;
+  step.seq = TagSeq(context.tag);
+  step.cycles = cycles;
+  context.issue = sync_log.AddIssue(step);
+}
+
+void CoreState::ScalarWork(const char* name, Site site, double cycles, int times) {
+  if (chip.options.trace) {
+    RecordScalar(TraceEvent::Kind::kScalar, InternSite(name, site, Queue::kS), cycles, times);
+  }
+  SyncStep step;
+  step.cycles = cycles;
+  sync_log.Add(step);
+}
+
+SyncStep CoreState::StepOf(SyncStep::Kind kind, Queue queue, const IssueContext& context) const {
+  SyncStep step;
+  step.kind = kind;
+  step.queue = queue;
+  step.issue = context.issue;
+  step.seq = TagSeq(context.tag);
+  if (kind != SyncStep::Kind::kInstr) step.site = context.site;
+  return step;
+}
+
 void CoreState::ExecuteInstr(const Instr& instr, IssueContext& context) {
-  Clock& clock = ClockOf(instr.queue);
-  clock.Join(context.scalar);
+  const Clock& clock = clocks.Begin(instr.queue, context.scalar);
   L2Tracker* l2 = nullptr;
   uint64_t gm_base = 0;
   for (int i = 0; i < instr.count; ++i) {
@@ -99,8 +158,16 @@ void CoreState::ExecuteInstr(const Instr& instr, IssueContext& context) {
     gm_base = chip.arguments[argument].base;
   }
   if (context.performed) {
-    if (checked) checker.Execute(instr, context, clock);
-    const Span span = timeline.Execute(instr, context.issued, context.stage, context.site, l2, gm_base);
+    Needs needs = {};
+    if (checked) checker.Execute(instr, context, clock, sync_log.enabled() ? &needs : nullptr);
+    const Duration duration = timeline.Measure(instr, l2, gm_base);
+    const Span span = timeline.Execute(instr.queue, duration, context.issued, context.stage, context.site);
+    if (sync_log.enabled()) {
+      SyncStep step = StepOf(SyncStep::Kind::kInstr, instr.queue, context);
+      step.cycles = duration.busy;
+      step.latency = duration.latency;
+      sync_log.AddInstr(step, needs);
+    }
     uint64_t bytes = 0;
     for (int i = 0; chip.options.trace && i < instr.count; ++i) {
       if (instr.operands[i].access == Access::kRead) bytes += BytesOf(instr.operands[i]);
@@ -110,15 +177,12 @@ void CoreState::ExecuteInstr(const Instr& instr, IssueContext& context) {
 }
 
 void CoreState::ExecuteSetFlag(const FlagSet& set, const IssueContext& context) {
-  Clock& clock = ClockOf(set.src);
-  clock.Join(context.scalar);
   FlagToken token;
-  token.clock = clock;
-  token.clock[set.src] = TagSeq(context.tag);  // everything earlier in the queue has completed when the flag rises
+  token.clock = clocks.Publish(set.src, TagSeq(context.tag), context.scalar);
   token.set_by = context.tag;
   token.raised = timeline.SetFlag(set.src, context.issued, context.stage);
   // A wait on S has returned before S could issue this; any other wait must be known complete to the setting queue.
-  const bool maybe_set = set.dst != Queue::kS && TagSeq(set.last_wait) > clock[set.dst];
+  const bool maybe_set = set.dst != Queue::kS && TagSeq(set.last_wait) > token.clock[set.dst];
   if (checked && !set.managed && (set.doubled || maybe_set)) {
     Hazard hazard;
     hazard.rule = Rule::kSync4;
@@ -133,26 +197,36 @@ void CoreState::ExecuteSetFlag(const FlagSet& set, const IssueContext& context) 
                  " sets after that WaitFlag, or use another event id";
     hazards.Add(std::move(hazard));
   }
+  if (sync_log.enabled()) {
+    SyncStep step = StepOf(SyncStep::Kind::kSetFlag, set.src, context);
+    step.other = set.dst;
+    step.id = static_cast<uint8_t>(set.id);
+    step.judged = !set.managed && set.dst != Queue::kS && !maybe_set;
+    sync_log.Add(step);
+  }
   FlagOf(set.src, set.dst, set.id).tokens.push_back(std::move(token));
   Record(TraceEvent::Kind::kSetFlag, set.src, context, {timeline.queue(set.src).free.at - 1, 1}, set.dst, set.id);
 }
 
 void CoreState::ExecuteWaitFlag(Queue src, Queue dst, int id, const IssueContext& context) {
-  Clock& clock = ClockOf(dst);
-  clock.Join(context.scalar);
   Flag& flag = FlagOf(src, dst, id);
   const FlagToken token = std::move(flag.tokens.front());
   flag.tokens.pop_front();
-  clock.Join(token.clock);
-  if (chip.options.sync_sites) ++flag_pairs[{log.At(token.set_by).site, context.site, id}];
+  clocks.Receive(dst, token.clock, context.scalar);
+  if (sync_log.enabled()) {
+    SyncStep step = StepOf(SyncStep::Kind::kWaitFlag, src, context);
+    step.other = dst;
+    step.id = static_cast<uint8_t>(id);
+    sync_log.Add(step);
+  }
+  if (chip.options.sync_sites || sync_log.enabled()) ++flag_pairs[{log.At(token.set_by).site, context.site, id}];
   const Span span = timeline.WaitFlag(src, dst, context.issued, context.stage, token.raised);
   Record(TraceEvent::Kind::kWaitFlag, dst, context, span, src, id);
 }
 
 void CoreState::ExecuteBarrier(Queue queue, const IssueContext& context) {
-  Clock& clock = ClockOf(queue);
-  clock.Join(context.scalar);
-  clock[queue] = TagSeq(context.tag);
+  clocks.Barrier(queue, TagSeq(context.tag), context.scalar);
+  sync_log.Add(StepOf(SyncStep::Kind::kBarrier, queue, context));
   Record(TraceEvent::Kind::kBarrier, queue, context, timeline.Barrier(queue, context.issued));
 }
 
@@ -256,12 +330,9 @@ void CoreState::Drain(const char* name, Site site) {
 }
 
 void CoreState::JoinEverything() {
-  Clock all;
-  for (int q = 0; q < kQueueCount; ++q) {
-    all.Join(clocks[q]);
-    all.t[q] = log.LastSeq(static_cast<Queue>(q));
-  }
-  for (Clock& clock : clocks) clock = all;
+  uint32_t last[kQueueCount];
+  for (int q = 0; q < kQueueCount; ++q) last[q] = log.LastSeq(static_cast<Queue>(q));
+  clocks.JoinAll(last);
 }
 
 void CoreState::CheckEnd() {

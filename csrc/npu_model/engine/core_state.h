@@ -21,6 +21,7 @@
 #include "sched/clock.h"
 #include "sched/hazard.h"
 #include "sched/instr_log.h"
+#include "sched/sync_log.h"
 #include "trace/report.h"
 
 namespace npu_model {
@@ -70,12 +71,17 @@ struct CoreState {
   CoreState(ChipState& chip_state, CoreMemory& core_memory, int block, const CostParams& params);
 
   Flag& FlagOf(Queue src, Queue dst, int id) { return flags[static_cast<int>(src)][static_cast<int>(dst)][id]; }
-  Clock& ClockOf(Queue queue) { return clocks[static_cast<int>(queue)]; }
   std::deque<Pending>& PendingOf(Queue queue) { return pending[static_cast<int>(queue)]; }
 
   // Issue: everything up to the decision whether it runs now.
   void Begin(const char* name, Site site, Queue queue, IssueContext& context, const Moment& issued,
              bool library = false);
+  // S has spent `cycles` on handing it over; `other` and `id` of flags.
+  void Issued(IssueContext& context, SyncStep::Kind kind, Queue queue, Queue other, int id, double cycles);
+  // S has spent `cycles` on `times` things that concern no queue.
+  void ScalarWork(const char* name, Site site, double cycles, int times);
+  SyncStep StepOf(SyncStep::Kind kind, Queue queue, const IssueContext& context) const;
+  uint32_t InternSite(const char* name, Site site, Queue queue);
   // A queue without waiting instructions executes at once, unless execution is adversarial.
   bool RunsNow(Queue queue) const { return !adversarial && pending[static_cast<int>(queue)].empty(); }
 
@@ -114,6 +120,8 @@ struct CoreState {
   void ReportAt(Rule rule, const char* name, Site site, const std::string& text, const std::string& fix = "");
   void Record(TraceEvent::Kind kind, Queue queue, const IssueContext& context, const Span& span,
               Queue other = Queue::kS, int id = 0, uint64_t bytes = 0);
+  // On S, up to now.
+  void RecordScalar(TraceEvent::Kind kind, uint32_t site, double cycles, int times);
 
   ChipState& chip;
   CoreMemory& memory;
@@ -131,7 +139,8 @@ struct CoreState {
   CriticalPath critical;
   Adversary adversary;
 
-  Clock clocks[kQueueCount];
+  SyncLog sync_log;
+  QueueClocks clocks;
   std::deque<Pending> pending[kQueueCount];
   size_t pending_count = 0;
   Flag flags[kQueueCount][kQueueCount][kEventIds];
@@ -140,9 +149,8 @@ struct CoreState {
   IssueContext issuing;  // of the instruction between Admit and Defer
   uint32_t issue_count = 0;
   std::vector<int16_t> stages;  // nesting of TRACE_START
-  int16_t last_stage = -1;
+  std::map<int, int16_t> last_stage;  // of each lane of stages
   const char* open_pool = nullptr;
-  int tpipe_buffers = 0;
   bool aborted = false;
   std::string error;
 
@@ -155,6 +163,7 @@ struct CoreState {
 
   std::vector<std::string> prints;
   std::vector<TraceEvent> events;
+  size_t last_scalar_event = ~size_t{0};  // of RecordScalar
 };
 
 }  // namespace npu_model

@@ -35,8 +35,8 @@ void Core::SetFlag(Queue src, Queue dst, int id, Site site) {
   const bool managed =
       library_depth_ > 0 && ((s.event_ids[static_cast<int>(src)][static_cast<int>(dst)] >> id) & 1) != 0;
   Pending item;
-  s.Begin("SetFlag", site, src, item.context, s.timeline.IssueFlag(s.CurrentStage()),
-          library_depth_ > 0);
+  s.Begin("SetFlag", site, src, item.context, s.timeline.IssueFlag(s.CurrentStage()), library_depth_ > 0);
+  s.Issued(item.context, SyncStep::Kind::kIssueSet, src, dst, id, s.timeline.params().flag);
   Flag& flag = s.FlagOf(src, dst, id);
   item.flag = {src, dst, id, managed, ++flag.sets_ahead > 1, flag.last_set, flag.last_wait};
   flag.last_set = item.context.tag;
@@ -54,8 +54,8 @@ void Core::WaitFlag(Queue src, Queue dst, int id, Site site) {
   if (s.Unwinding() || s.IsDropped("WaitFlag", site)) return;
   if (!s.FlagIsLegal("WaitFlag", src, dst, id, site, library_depth_ > 0)) return;
   Pending item;
-  s.Begin("WaitFlag", site, dst, item.context, s.timeline.IssueFlag(s.CurrentStage()),
-          library_depth_ > 0);
+  s.Begin("WaitFlag", site, dst, item.context, s.timeline.IssueFlag(s.CurrentStage()), library_depth_ > 0);
+  s.Issued(item.context, SyncStep::Kind::kIssueWait, src, dst, id, s.timeline.params().flag);
   Flag& flag = s.FlagOf(src, dst, id);
   --flag.sets_ahead;
   flag.last_wait = item.context.tag;
@@ -100,6 +100,7 @@ void Core::PipeBarrier(Queue queue, Site site) {
   }
   Pending item;
   s.Begin("PipeBarrier", site, queue, item.context, s.timeline.Issue(s.CurrentStage()), library_depth_ > 0);
+  s.Issued(item.context, SyncStep::Kind::kIssue, queue, queue, 0, s.timeline.params().issue);
   if (s.RunsNow(queue)) {
     s.ExecuteBarrier(queue, item.context);
     return;
@@ -113,11 +114,13 @@ void Core::PipeBarrierAll(Site site) {
   if (s.Unwinding() || s.IsDropped("PipeBarrier", site)) return;
   IssueContext context;
   s.Begin("PipeBarrier", site, Queue::kS, context, s.timeline.Issue(s.CurrentStage()), library_depth_ > 0);
+  s.Issued(context, SyncStep::Kind::kIssue, Queue::kS, Queue::kS, 0, s.timeline.params().issue);
   s.Drain("PipeBarrier", site);
   s.JoinEverything();
   const double start = s.timeline.now();
-  s.timeline.BarrierAll();
-  s.Record(TraceEvent::Kind::kBarrier, Queue::kS, context, {start, s.timeline.now() - start});
+  const Queue last = s.timeline.BarrierAll();
+  s.sync_log.Add(s.StepOf(SyncStep::Kind::kBarrierAll, Queue::kS, context));
+  s.Record(TraceEvent::Kind::kFullBarrier, Queue::kS, context, {start, s.timeline.now() - start}, last);
 }
 
 int Core::AllocEventId(Queue src, Queue dst, Site site) {
@@ -158,6 +161,10 @@ void CoreState::JoinBlocks(const BlockArrival& joined) {
   versions.push_back(std::move(clock));
   checker.SetBlockClock(releases, static_cast<uint32_t>(versions.size() - 1));
   timeline.AdvanceTo(joined.time, Queue::kS);
+  SyncStep step;
+  step.kind = SyncStep::Kind::kArrival;
+  step.cycles = joined.time;
+  sync_log.Add(step);
 }
 
 BlockArrival CoreState::Release() {
@@ -173,7 +180,10 @@ BlockArrival CoreState::Release() {
 void Core::SyncAll(Site site) {
   CoreState& s = *state_;
   if (s.Unwinding()) return;
-  PipeBarrierAll(site);
+  {
+    const LibraryScope scope(*this);
+    PipeBarrierAll(site);
+  }
   BlockArrival joined;
   const std::string why = s.chip.sync.SyncAll(s.block, s.Release(), &joined);
   if (!why.empty()) {

@@ -14,7 +14,8 @@ struct SpecialRegisters {
   uint64_t mask_high = ~uint64_t{0};  // lanes 64..127
   bool mask_count_mode = false;       // SetMaskCount / SetMaskNorm; in count mode mask_low holds the element count
   AtomicMode atomic = AtomicMode::kNone;
-  uint16_t deq_scale = 0x3C00;  // half bits of SetDeqScale
+  uint64_t deq_scale = 0x3C00;  // SetDeqScale: bits of a half, or a word of isa::Dequant, or
+  bool deq_in_ub = false;       // the UB address of 16 such words
   bool saturate = true;         // CTRL[53]: float -> half overflow gives +-65504 (set from LaunchOptions)
   uint64_t fmatrix = 0;         // SetFMatrix and friends
   uint64_t load3d_repeat = 0;

@@ -102,11 +102,13 @@ void CopyAdd(const BlockCopy& shape, DType type, uint8_t* dst, const uint8_t* sr
 void Copy(const ConvertCopy& shape, uint8_t* dst, const uint8_t* src, Overflow overflow) {
   const uint32_t src_size = SizeOf(shape.src_type);
   const uint32_t dst_size = SizeOf(shape.dst_type);
-  for (uint32_t b = 0; b < shape.blocks; ++b) {
+  for (uint32_t run = 0; run < shape.blocks * shape.units; ++run) {
+    const uint32_t block = run / shape.units;
+    const uint32_t unit = run % shape.units;
     for (uint32_t done = 0; done < shape.elements; done += kChunk) {
       const uint32_t count = std::min(kChunk, shape.elements - done);
-      const uint8_t* from = src + b * shape.src_pitch + done * src_size;
-      uint8_t* to = dst + b * shape.dst_pitch + done * dst_size;
+      const uint8_t* from = src + block * shape.src_pitch + unit * shape.src_unit_pitch + done * src_size;
+      uint8_t* to = dst + block * shape.dst_pitch + unit * shape.dst_unit_pitch + done * dst_size;
       if (shape.src_type == shape.dst_type && !shape.relu) {
         std::memmove(to, from, count * src_size);
         continue;

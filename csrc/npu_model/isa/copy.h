@@ -19,12 +19,15 @@ void Copy(const BlockCopy& shape, uint8_t* dst, const uint8_t* src);
 // dst += src, element type float, half or int16.
 void CopyAdd(const BlockCopy& shape, DType type, uint8_t* dst, const uint8_t* src, Overflow overflow);
 
-// `blocks` runs of `elements` values, converted one by one; pitches in bytes.
+// `blocks` times `units` runs of `elements` values, converted one by one; pitches in bytes.
 struct ConvertCopy {
   uint32_t blocks = 1;
+  uint32_t units = 1;
   uint32_t elements = 0;
   uint64_t src_pitch = 0;
   uint64_t dst_pitch = 0;
+  uint64_t src_unit_pitch = 0;
+  uint64_t dst_unit_pitch = 0;
   DType dst_type = DType::kFloat;
   DType src_type = DType::kFloat;
   bool relu = false;

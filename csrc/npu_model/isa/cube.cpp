@@ -258,6 +258,67 @@ void LoadImg2Col(const Img2Col& s, uint8_t* dst, const uint8_t* src) {
   }
 }
 
+std::vector<uint64_t> RowsOf(const Img2ColFractals& walk) {
+  const Img2Col& map = walk.map;
+  std::vector<uint64_t> rows;
+  uint32_t c1 = walk.c1;
+  uint32_t tap_w = walk.tap_w;
+  uint32_t tap_h = walk.tap_h;
+  int left = walk.left;
+  int top = walk.top;
+  const int last_left = map.width + map.pad_right - (map.dilation_w * (map.filter_w - 1) + 1);
+  for (uint32_t repeat = 0; repeat < walk.repeats; ++repeat) {
+    int x0 = left;
+    int y0 = top;
+    for (uint32_t window = 0; window < kSide; ++window) {
+      const int x = x0 + static_cast<int>(tap_w) * map.dilation_w;
+      const int y = y0 + static_cast<int>(tap_h) * map.dilation_h;
+      const bool inside = x >= 0 && y >= 0 && x < map.width && y < map.height;
+      const uint64_t pixel =
+          inside ? (uint64_t{c1} * map.height + static_cast<uint64_t>(y)) * map.width + static_cast<uint64_t>(x) : 0;
+      rows.push_back(inside ? pixel * kBlockBytes : kPaddingRow);
+      x0 += map.stride_w;
+      if (x0 > last_left) {
+        x0 = -static_cast<int>(map.pad_left);
+        y0 += map.stride_h;
+      }
+    }
+    if (walk.along_windows) {
+      left = x0;
+      top = y0;
+    } else if (++tap_w == map.filter_w) {
+      tap_w = 0;
+      if (++tap_h == map.filter_h) {
+        tap_h = 0;
+        ++c1;
+      }
+    }
+  }
+  return rows;
+}
+
+void LoadImg2ColFractals(const Img2ColFractals& walk, const std::vector<uint64_t>& rows, uint8_t* dst,
+                         const uint8_t* src) {
+  const Img2Col& map = walk.map;
+  uint8_t padding[kBlockBytes];
+  for (uint32_t i = 0; i < kBlockBytes; i += map.element_bytes) {
+    std::memcpy(padding + i, &map.pad_bits, map.element_bytes);
+  }
+  for (uint32_t repeat = 0; repeat < walk.repeats; ++repeat) {
+    uint8_t fractal[kFractalBytes];
+    for (uint32_t row = 0; row < kSide; ++row) {
+      const uint64_t at = rows[size_t{repeat} * kSide + row];
+      std::memcpy(fractal + row * kBlockBytes, at == kPaddingRow ? padding : src + at, kBlockBytes);
+    }
+    uint8_t* to = dst + uint64_t{repeat} * walk.dst_stride * kFractalBytes;
+    if (map.to_l0b) {
+      TransposeFractal(fractal, to);
+    } else {
+      std::memcpy(to, fractal, kFractalBytes);
+    }
+  }
+}
+
 void Mmad(const MmadShape& shape, uint8_t* c, const uint8_t* a, const uint8_t* b, Overflow overflow) {
   if (shape.m == 0 || shape.n == 0 || shape.k == 0) return;
   if (shape.a == DType::kHalf) {

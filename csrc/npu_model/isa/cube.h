@@ -2,6 +2,8 @@
 // Cube data path: fractal loads and the matrix product.
 #pragma once
 
+#include <vector>
+
 #include "isa/types.h"
 
 namespace npu_model::isa {
@@ -29,6 +31,24 @@ struct Img2Col {
 void LoadImg2Col(const Img2Col& shape, uint8_t* dst, const uint8_t* src);
 // Output positions of the map.
 uint32_t Img2ColRows(const Img2Col& shape);
+
+// The same map, fractal by fractal: 16 windows at one point of the filter, from the window whose corner is (left, top)
+// in the map, padding being negative. The next fractal is at the filter's next point (width, height, then channel
+// block), or with the next 16 windows.
+struct Img2ColFractals {
+  Img2Col map;
+  uint32_t c1 = 0;
+  uint32_t tap_w = 0, tap_h = 0;
+  int left = 0, top = 0;
+  bool along_windows = false;
+  uint32_t repeats = 0;
+  uint32_t dst_stride = 1;  // fractals
+};
+// Byte offset in the map of each of the repeats * 16 rows; kPaddingRow: padding.
+constexpr uint64_t kPaddingRow = ~uint64_t{0};
+std::vector<uint64_t> RowsOf(const Img2ColFractals& walk);
+void LoadImg2ColFractals(const Img2ColFractals& walk, const std::vector<uint64_t>& rows, uint8_t* dst,
+                         const uint8_t* src);
 
 struct MmadShape {
   uint16_t m = 0, n = 0, k = 0;

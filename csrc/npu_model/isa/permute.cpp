@@ -70,6 +70,15 @@ void Transpose8(const AddressLists& lists, bool dst_high, bool src_high) {
                               [](auto& out, uint32_t s, uint32_t j) { return &out[j][s]; });
 }
 
+void TransposeMatrix(uint32_t rows, uint32_t columns, uint32_t element_bytes, uint8_t* dst, const uint8_t* src) {
+  for (uint32_t r = 0; r < rows; ++r) {
+    for (uint32_t c = 0; c < columns; ++c) {
+      std::memcpy(dst + (size_t{c} * rows + r) * element_bytes, src + (size_t{r} * columns + c) * element_bytes,
+                  element_bytes);
+    }
+  }
+}
+
 void TransposeBlock(uint8_t* dst, const uint8_t* src) {
   uint16_t in[16][16];
   uint16_t out[16][16];

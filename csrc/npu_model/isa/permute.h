@@ -26,6 +26,9 @@ void Transpose32(const AddressLists& lists);
 // 1-byte elements, 16 per address, in the high or low half of each 32-byte block.
 void Transpose8(const AddressLists& lists, bool dst_high, bool src_high);
 
+// [rows, columns] -> [columns, rows]
+void TransposeMatrix(uint32_t rows, uint32_t columns, uint32_t element_bytes, uint8_t* dst, const uint8_t* src);
+
 // One 16x16 matrix of 2-byte elements.
 void TransposeBlock(uint8_t* dst, const uint8_t* src);
 

@@ -23,6 +23,18 @@ bool Stale(const ShadowAccess& access, Tag writer, uint64_t address) {
          access.log->At(writer).issue < access.life_start;
 }
 
+// `earlier` conflicts with the access. Exempt pairs need no order.
+void Demand(const ShadowAccess& access, Tag earlier) {
+  const uint32_t queue = earlier >> kTagSeqBits;
+  const uint32_t seq = TagSeq(earlier);
+  if (seq > access.needs[queue] && seq <= access.limit[queue] && !Exempt(access, earlier)) access.needs[queue] = seq;
+}
+
+void DemandAll(const ShadowAccess& access, Tag writer, const uint32_t* readers) {
+  Demand(access, writer);
+  for (int p = 0; p < kQueueCount; ++p) Demand(access, MakeTag(static_cast<Queue>(p), readers[p]));
+}
+
 // Adds a pair to the closure; `address` is a block's or a byte's.
 void NotePair(const ShadowAccess& access, Tag earlier, bool earlier_wrote, bool writes, uint64_t address) {
   if (TagSeq(earlier) == 0 || earlier == access.tag) return;
@@ -126,6 +138,7 @@ void ShadowSpace::ReadBlocks(const ShadowAccess& access, Block* blocks, uint64_t
       }
       last = block.write;
       conflict = Unordered(access, last);
+      if (access.needs != nullptr) Demand(access, last);
       if (TagSeq(last) != 0) {
         access.log->At(last).was_read = true;
         stale = Stale(access, last, address);
@@ -170,6 +183,7 @@ void ShadowSpace::WriteBlocks(const ShadowAccess& access, Block* blocks, uint64_
     }
     if (kCheck) {
       if (access.closure != nullptr) NoteWrite(access, last, block.read, address);
+      if (access.needs != nullptr) DemandAll(access, last, block.read);
       if (conflict) access.sink->OnConflict(last, true, address, address + kBlockBytes);
       uint32_t late = 0;
       for (int p = 0; p < kQueueCount; ++p) late |= static_cast<uint32_t>(block.read[p] > access.limit[p]) << p;
@@ -198,6 +212,7 @@ void ShadowSpace::Bytes(const ShadowAccess& access, Block& block, uint64_t addre
     const bool initialised = (block.init >> i) & 1;
     if (kOp == Op::kRead) {
       if (access.closure != nullptr) NotePair(access, byte.write, true, false, at);
+      if (access.needs != nullptr) Demand(access, byte.write);
       if (Unordered(access, byte.write)) access.sink->OnConflict(byte.write, true, at, at + 1);
       bool stale = false;
       if (TagSeq(byte.write) != 0) {
@@ -210,6 +225,7 @@ void ShadowSpace::Bytes(const ShadowAccess& access, Block& block, uint64_t addre
     }
     if (kOp != Op::kWrite) {
       if (access.closure != nullptr) NoteWrite(access, byte.write, byte.read, at);
+      if (access.needs != nullptr) DemandAll(access, byte.write, byte.read);
       if (Unordered(access, byte.write)) access.sink->OnConflict(byte.write, true, at, at + 1);
       for (int p = 0; p < kQueueCount; ++p) {
         const Tag earlier = MakeTag(static_cast<Queue>(p), byte.read[p]);

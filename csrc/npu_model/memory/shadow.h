@@ -47,6 +47,7 @@ struct ShadowAccess {
   uint64_t life_hi = 0;
   InstrLog* log = nullptr;
   ShadowSink* sink = nullptr;
+  uint32_t* needs = nullptr;  // per queue: the latest access that had to be ordered before this one, and was; if wanted
   Closure* closure = nullptr;        // nullptr: not wanted
   const SiteTable* sites = nullptr;  // for the closure
   uint32_t site = 0;

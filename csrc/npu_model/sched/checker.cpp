@@ -59,7 +59,7 @@ void Checker::ReleaseShadows() {
   for (GmCoreArgument& argument : gm_) argument.shadow.reset();
 }
 
-uint32_t Checker::Execute(const Instr& instr, const IssueContext& context, const Clock& clock) {
+uint32_t Checker::Execute(const Instr& instr, const IssueContext& context, const Clock& clock, Needs* needs) {
   instr_ = &instr;
   context_ = &context;
   auto_sync_queues_ = 0;
@@ -69,6 +69,7 @@ uint32_t Checker::Execute(const Instr& instr, const IssueContext& context, const
   access.tag = context.tag;
   access.log = &log_;
   access.sink = this;
+  if (needs != nullptr) access.needs = needs->data();
   if (chip_.options.sync_sites) access.closure = &closure_;
   access.sites = &sites_;
   access.site = context.site;
@@ -133,6 +134,7 @@ uint32_t Checker::Execute(const Instr& instr, const IssueContext& context, const
       if (instr.operands[i].mem == Mem::kGm) RecordGm(instr.operands[i], context.places[i], context);
     }
   }
+  if (needs != nullptr && instr.queue == Queue::kS) (*needs)[static_cast<int>(Queue::kS)] = 0;
   instr_ = nullptr;
   return auto_sync_queues_;
 }

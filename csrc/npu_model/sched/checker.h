@@ -14,6 +14,7 @@
 #include "sched/clock.h"
 #include "sched/hazard.h"
 #include "sched/instr_log.h"
+#include "sched/sync_log.h"
 
 namespace npu_model {
 
@@ -32,6 +33,7 @@ struct IssueContext {
   Moment issued;  // cycles
   int16_t stage = -1;
   bool performed = true;  // false: rejected at issue
+  uint32_t issue = 0;     // its number in the SyncLog
   Clock scalar;           // what S knew
   OperandPlace places[Instr::kMaxOperands];
 };
@@ -56,8 +58,8 @@ class Checker final : public ShadowSink {
   // Bounds, alignment, life, overlap. False: the instruction leaves its memory and must not be performed.
   bool Admit(const Instr& instr, IssueContext& context, bool library);
   // Hazards and never-written reads; updates the shadow state. `clock` is the executing queue's. Returns the queues
-  // whose missing edge auto-sync would have inserted (bit mask).
-  uint32_t Execute(const Instr& instr, const IssueContext& context, const Clock& clock);
+  // whose missing edge auto-sync would have inserted (bit mask). `needs`, if wanted: see ShadowAccess.
+  uint32_t Execute(const Instr& instr, const IssueContext& context, const Clock& clock, Needs* needs);
   void Poisoned(const Instr& instr, const IssueContext& context);
 
   // Scalar access to GM through the data cache; true if it hits. `operand` was admitted.

@@ -19,6 +19,47 @@ struct Clock {
   uint32_t operator[](Queue queue) const { return t[static_cast<int>(queue)]; }
 };
 
+// What each queue of a core knows to be complete, and how flags and barriers change it. `scalar` is what S knew when it
+// issued the instruction in question.
+class QueueClocks {
+ public:
+  Clock& operator[](Queue queue) { return clocks_[static_cast<int>(queue)]; }
+  const Clock& operator[](Queue queue) const { return clocks_[static_cast<int>(queue)]; }
+
+  const Clock& Begin(Queue queue, const Clock& scalar) {
+    Clock& clock = (*this)[queue];
+    clock.Join(scalar);
+    return clock;
+  }
+  // What SetFlag number `seq` of the queue publishes: everything earlier in the queue has completed when the flag
+  // rises.
+  Clock Publish(Queue queue, uint32_t seq, const Clock& scalar) {
+    Clock published = Begin(queue, scalar);
+    published[queue] = seq;
+    return published;
+  }
+  void Receive(Queue queue, const Clock& published, const Clock& scalar) {
+    Begin(queue, scalar);
+    (*this)[queue].Join(published);
+  }
+  void Barrier(Queue queue, uint32_t seq, const Clock& scalar) {
+    Begin(queue, scalar);
+    (*this)[queue][queue] = seq;
+  }
+  // All queues are empty; last[p] is the number of the last instruction of p.
+  void JoinAll(const uint32_t (&last)[kQueueCount]) {
+    Clock all;
+    for (int q = 0; q < kQueueCount; ++q) {
+      all.Join(clocks_[q]);
+      all.t[q] = last[q];
+    }
+    for (Clock& clock : clocks_) clock = all;
+  }
+
+ private:
+  Clock clocks_[kQueueCount];
+};
+
 // One 32-bit word names an instruction: queue in the top three bits, its number in that queue below. 0 = nobody.
 using Tag = uint32_t;
 constexpr uint32_t kTagSeqBits = 29;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sched/instr_log.h"
 
+#include <cstring>
+
 #include "engine/call_path.h"
 
 namespace npu_model {
@@ -21,6 +23,11 @@ uint32_t SiteTable::Intern(const char* name, Site site, Queue queue, uint64_t pa
     records_.push_back({name, site.file, site.line, queue, path, identity, false, 0, 0, 0});
   }
   return it->second;
+}
+
+bool SiteRecord::IsSync() const {
+  return std::strcmp(name, "SetFlag") == 0 || std::strcmp(name, "WaitFlag") == 0 ||
+         std::strcmp(name, "PipeBarrier") == 0;
 }
 
 void SiteTable::Clear() {

@@ -25,6 +25,8 @@ struct SiteRecord {
   uint64_t count = 0;
   double cycles = 0;
   double critical = 0;  // of them and of their latency, on the critical path
+
+  bool IsSync() const;  // SetFlag, WaitFlag, PipeBarrier
 };
 
 class SiteTable {

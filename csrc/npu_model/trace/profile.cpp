@@ -15,7 +15,8 @@
 namespace npu_model {
 namespace {
 
-constexpr const char* kLanes[kQueueCount] = {"SCALAR", "VECTOR", "CUBE", "MTE1", "MTE2", "MTE3"};
+constexpr int kAllLane = kQueueCount;  // full barriers
+constexpr const char* kLanes[kQueueCount + 1] = {"SCALAR", "VECTOR", "CUBE", "MTE1", "MTE2", "MTE3", "ALL"};
 // Names of the trace viewer's palette, one per stage in turn.
 constexpr const char* kColours[] = {
     "thread_state_running", "rail_response", "rail_animation", "rail_idle", "rail_load", "startup",
@@ -23,7 +24,9 @@ constexpr const char* kColours[] = {
 
 double Microseconds(double cycles) { return cycles / kClockMhz; }
 
-std::string CodeOf(const SiteRecord& site) { return std::string(site.file) + ":" + std::to_string(site.line); }
+std::string CodeOf(const SiteRecord& site) {
+  return *site.file == '\0' ? "end of the kernel" : NormalPath(site.file) + ":" + std::to_string(site.line);
+}
 
 // Sites have no addresses on the host; their numbers keep rows apart.
 std::string Hex(uint32_t value) {
@@ -36,6 +39,14 @@ std::string Quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
   return out + "\"";
+}
+
+int LaneOf(const TraceEvent& event) {
+  return event.kind == TraceEvent::Kind::kFullBarrier ? kAllLane : static_cast<int>(event.queue);
+}
+
+std::string NameOf(TraceEvent::Kind kind, const SiteRecord& site) {
+  return kind == TraceEvent::Kind::kIssue ? std::string("issue ") + site.name : site.name;
 }
 
 // Writes the events of one block, which starts `offset` cycles after its core.
@@ -53,8 +64,10 @@ class BlockTracer {
     for (const TraceEvent& event : block_.events) {
       switch (event.kind) {
         case TraceEvent::Kind::kInstr:
-        case TraceEvent::Kind::kScalar: Slice(event, event.start, event.duration); break;
-        case TraceEvent::Kind::kBarrier: Slice(event, event.start + event.duration, 1); break;
+        case TraceEvent::Kind::kScalar:
+        case TraceEvent::Kind::kIssue: Slice(event, LaneOf(event), event.start, event.duration); break;
+        case TraceEvent::Kind::kBarrier:
+        case TraceEvent::Kind::kFullBarrier: Slice(event, LaneOf(event), event.start + event.duration, 1); break;
         case TraceEvent::Kind::kSetFlag:
           Mark(event, event.start, event.start + event.duration);
           sets_[{event.queue, event.other, event.flag_id}].push_back(event.start);
@@ -73,25 +86,29 @@ class BlockTracer {
   }
 
  private:
-  void Common(const std::string& name, const char* phase, Queue queue, double cycles) {
+  void Common(const std::string& name, const char* phase, int lane, double cycles) {
     json_.Field("name", name);
     json_.Field("ph", phase);
     json_.Field("ts", Microseconds(offset_ + cycles));
     json_.Field("pid", core_);
-    json_.Field("tid", kLanes[static_cast<int>(queue)]);
+    json_.Field("tid", kLanes[lane]);
   }
 
-  void Slice(const TraceEvent& event, double start, double cycles) {
+  void Slice(const TraceEvent& event, int lane, double start, double cycles) {
     const SiteRecord& site = block_.sites[event.site];
     json_.BeginObject();
-    Common(site.name, "X", event.queue, start);
+    Common(NameOf(event.kind, site), "X", lane, start);
     json_.Field("dur", Microseconds(cycles));
     json_.Field("cname", kColours[static_cast<size_t>(event.stage + 1) % std::size(kColours)]);
     json_.Key("args");
     json_.BeginObject();
     json_.Field("pc_addr", Hex(event.site));
     json_.Field("code", CodeOf(site));
-    json_.Field("detail", "block " + std::to_string(block_.block) + ", stage " + StageName(event.stage));
+    // A trace has many issues; the slice of what is issued names the callers.
+    if (event.kind != TraceEvent::Kind::kIssue) {
+      json_.Field("callers", CallersText(report_.symbolizer->Callers(site.path)));
+    }
+    json_.Field("detail", DetailOf(event));
     json_.Field("process_bytes", event.bytes);
     json_.EndObject();
     json_.EndObject();
@@ -101,7 +118,7 @@ class BlockTracer {
     const SiteRecord& site = block_.sites[event.site];
     for (const bool opening : {true, false}) {
       json_.BeginObject();
-      Common(site.name, opening ? "B" : "E", event.queue, opening ? begin : end);
+      Common(site.name, opening ? "B" : "E", static_cast<int>(event.queue), opening ? begin : end);
       json_.Field("id", static_cast<int>(event.flag_id));
       json_.Key("args");
       json_.BeginObject();
@@ -116,16 +133,21 @@ class BlockTracer {
     const int id = flow_id_++;
     for (const bool start : {true, false}) {
       json_.BeginObject();
-      Common("flow", start ? "s" : "t", start ? src : dst, start ? from : to);
+      Common("flow", start ? "s" : "t", static_cast<int>(start ? src : dst), start ? from : to);
       json_.Field("cat", category);
       json_.Field("id", id);
       json_.EndObject();
     }
   }
 
-  std::string StageName(int stage) const {
-    const auto it = report_.stage_names.find(stage);
-    return it != report_.stage_names.end() ? it->second : std::to_string(stage);
+  std::string DetailOf(const TraceEvent& event) const {
+    std::string text = "block " + std::to_string(block_.block);
+    if (event.kind == TraceEvent::Kind::kFullBarrier) {
+      text += std::string(", last to finish ") + kLanes[static_cast<int>(event.other)];
+    }
+    const auto it = report_.stage_names.find(event.stage);
+    if (it != report_.stage_names.end()) return text + ", stage " + it->second;
+    return text + (event.stage < 0 ? ", no stage" : ", stage " + std::to_string(event.stage));
   }
 
   JsonWriter& json_;
@@ -150,31 +172,60 @@ void Metadata(JsonWriter& json, const std::string& core, const char* name, const
   json.EndObject();
 }
 
+// Of a table: an instruction at a source line, as seen from its callers; without a name, the line with all of them.
 struct Row {
   std::string instr;
+  int lane = 0;
   std::string code;
-  Queue queue = Queue::kS;
+  std::string callers;
   uint64_t count = 0;
   double cycles = 0;
 };
 
-// Sites of all blocks of a core, merged by `key`.
-template <class Key>
-std::vector<Row> Collect(const Report& report, int core, Key&& key) {
-  std::map<std::string, Row> rows;
+using Rows = std::map<std::tuple<std::string, int, std::string, std::string>, Row>;
+
+void AddTo(Rows& rows, const Row& row) {
+  const auto [it, fresh] = rows.try_emplace({row.instr, row.lane, row.code, row.callers}, row);
+  if (fresh) return;
+  it->second.count += row.count;
+  it->second.cycles += row.cycles;
+}
+
+int LaneOf(const SiteRecord& site) {
+  const bool full = site.queue == Queue::kS && site.name == std::string("PipeBarrier");
+  return full ? kAllLane : static_cast<int>(site.queue);
+}
+
+// Most cycles first, of the blocks of a core. `scalar`: also what S spends on issuing and registers, which a launch
+// records with a trace only.
+std::vector<Row> Collect(const Report& report, int core, bool by_instruction, bool scalar) {
+  Rows rows;
   for (const BlockReport& block : report.blocks) {
     if (block.block % report.cores != core) continue;
+    const auto row_of = [&](const SiteRecord& site, const std::string& name, int lane, uint64_t count, double cycles) {
+      const std::string callers = CallersText(report.symbolizer->Callers(site.path));
+      return Row{by_instruction ? name : "", by_instruction ? lane : 0, CodeOf(site), callers, count, cycles};
+    };
     for (const SiteRecord& site : block.sites) {
-      Row& row = rows[key(site)];
-      row.instr = site.name;
-      row.code = CodeOf(site);
-      row.queue = site.queue;
-      row.count += site.count;
-      row.cycles += site.cycles;
+      if (site.count != 0) AddTo(rows, row_of(site, site.name, LaneOf(site), site.count, site.cycles));
+    }
+    if (!scalar) continue;
+    // By kind and site; a scalar access is among the sites already.
+    std::map<std::pair<TraceEvent::Kind, uint32_t>, std::pair<uint64_t, double>> work;
+    for (const TraceEvent& event : block.events) {
+      if (event.kind != TraceEvent::Kind::kIssue && event.kind != TraceEvent::Kind::kScalar) continue;
+      if (event.kind == TraceEvent::Kind::kScalar && block.sites[event.site].count != 0) continue;
+      auto& [count, cycles] = work[{event.kind, event.site}];
+      count += event.times;
+      cycles += event.duration;
+    }
+    for (const auto& [key, sum] : work) {
+      const SiteRecord& site = block.sites[key.second];
+      AddTo(rows, row_of(site, NameOf(key.first, site), static_cast<int>(Queue::kS), sum.first, sum.second));
     }
   }
   std::vector<Row> sorted;
-  for (auto& [name, row] : rows) sorted.push_back(std::move(row));
+  for (auto& [key, row] : rows) sorted.push_back(std::move(row));
   std::stable_sort(sorted.begin(), sorted.end(), [](const Row& a, const Row& b) { return a.cycles > b.cycles; });
   return sorted;
 }
@@ -206,7 +257,7 @@ std::string TraceJson(const Report& report) {
   for (size_t core = 0; core < offsets.size(); ++core) {
     const std::string name = "core" + std::to_string(core);
     Metadata(json, name, "process_sort_index", nullptr, static_cast<int>(core));
-    for (int q = 0; q < kQueueCount; ++q) Metadata(json, name, "thread_sort_index", kLanes[q], q);
+    for (int lane = 0; lane <= kAllLane; ++lane) Metadata(json, name, "thread_sort_index", kLanes[lane], lane);
   }
   int flow_id = 0;
   for (const BlockReport& block : report.blocks) {
@@ -220,21 +271,20 @@ std::string TraceJson(const Report& report) {
 }
 
 std::string InstrCsv(const Report& report, int core) {
-  std::string text = "instr,addr,pipe,call_count,cycles,running_time(us),detail\n";
-  const auto key = [](const SiteRecord& site) {
-    return std::string(site.name) + "|" + kLanes[static_cast<int>(site.queue)] + "|" + CodeOf(site);
-  };
+  std::string text = "instr,addr,pipe,call_count,cycles,running_time(us),detail,callers\n";
   uint32_t address = 0;
-  for (const Row& row : Collect(report, core, key)) {
-    text += row.instr + "," + Hex(address++) + "," + kLanes[static_cast<int>(row.queue)] + "," + Numbers(row) + "," +
-            Quoted(row.code) + "\n";
+  for (const Row& row : Collect(report, core, true, true)) {
+    text += row.instr + "," + Hex(address++) + "," + kLanes[row.lane] + "," + Numbers(row) + "," + Quoted(row.code) +
+            "," + Quoted(row.callers) + "\n";
   }
   return text;
 }
 
 std::string CodeCsv(const Report& report, int core) {
-  std::string text = "code,call_count,cycles,running_time(us)\n";
-  for (const Row& row : Collect(report, core, CodeOf)) text += row.code + "," + Numbers(row) + "\n";
+  std::string text = "code,call_count,cycles,running_time(us),callers\n";
+  for (const Row& row : Collect(report, core, false, false)) {
+    text += row.code + "," + Numbers(row) + "," + Quoted(row.callers) + "\n";
+  }
   return text;
 }
 

@@ -7,64 +7,10 @@
 #include <utility>
 
 #include "trace/json.h"
+#include "trace/sync_report.h"
 
 namespace npu_model {
 namespace {
-
-void WriteCallers(JsonWriter& json, const std::vector<CallFrame>& callers) {
-  json.Key("callers");
-  json.BeginArray();
-  for (const CallFrame& caller : callers) {
-    json.BeginObject();
-    json.Field("file", caller.file);
-    json.Field("line", caller.line);
-    json.Field("function", caller.function);
-    json.EndObject();
-  }
-  json.EndArray();
-}
-
-std::string Hex(uint64_t value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-  return text;
-}
-
-void WriteSync(JsonWriter& json, const SyncReport& sync, const Symbolizer& symbolizer) {
-  json.BeginObject();
-  json.Key("sites");
-  json.BeginArray();
-  for (const SyncSite& site : sync.sites) {
-    const std::vector<CallFrame>& callers = symbolizer.Callers(site.path);
-    json.BeginObject();
-    json.Field("identity", Hex(site.identity));
-    json.Field("op", site.op);
-    json.Field("library", site.library);
-    json.Field("queue", site.op == "PipeBarrier" && site.queue == Queue::kS ? "ALL" : Name(site.queue));
-    json.Field("file", site.file);
-    json.Field("line", site.line);
-    WriteCallers(json, callers);
-    json.Field("place", site.file + ":" + std::to_string(site.line) + CallersText(callers));
-    json.Field("count", site.count);
-    json.Field("cycles", site.cycles);
-    json.EndObject();
-  }
-  json.EndArray();
-  json.Key("pairs");
-  json.BeginArray();
-  for (const FlagPair& pair : sync.pairs) {
-    json.BeginObject();
-    json.Field("set", static_cast<uint64_t>(pair.set));
-    json.Field("wait", static_cast<uint64_t>(pair.wait));
-    json.Field("id", pair.id);
-    json.Field("times", pair.times);
-    json.EndObject();
-  }
-  json.EndArray();
-  json.Field("closure", Hex(sync.closure));
-  json.Field("conflicting_pairs", sync.conflicting_pairs);
-  json.EndObject();
-}
 
 void WriteAccess(JsonWriter& json, const AccessReport& access) {
   json.BeginObject();
@@ -146,6 +92,7 @@ void WriteInstructions(JsonWriter& json, const std::vector<BlockReport>& blocks)
   std::map<std::pair<std::string, Queue>, std::pair<uint64_t, double>> sums;
   for (const BlockReport& block : blocks) {
     for (const SiteRecord& site : block.sites) {
+      if (site.count == 0) continue;
       auto& [count, cycles] = sums[{site.name, site.queue}];
       count += site.count;
       cycles += site.cycles;
@@ -344,6 +291,10 @@ std::string Report::ToJson() const {
   if (sync != nullptr) {
     json.Key("sync");
     WriteSync(json, *sync, *symbolizer);
+  }
+  if (redundancy != nullptr) {
+    json.Key("redundant_sync");
+    WriteRedundancy(json, *redundancy);
   }
   json.Key("blocks");
   json.BeginArray();

@@ -21,9 +21,10 @@ struct QueueReport {
   uint64_t instructions = 0;
 };
 
-// One instruction's (or wait's) time on a queue.
+// One instruction's (or wait's) time on a queue. kFullBarrier: of all queues; `other` is the one that finished last. On
+// S also: kIssue, handing the site's instruction to its queue; kScalar, accesses and register writes.
 struct TraceEvent {
-  enum class Kind : uint8_t { kInstr, kSetFlag, kWaitFlag, kBarrier, kScalar };
+  enum class Kind : uint8_t { kInstr, kSetFlag, kWaitFlag, kBarrier, kFullBarrier, kScalar, kIssue };
 
   Kind kind = Kind::kInstr;
   Queue queue = Queue::kS;
@@ -31,6 +32,7 @@ struct TraceEvent {
   uint8_t flag_id = 0;
   int16_t stage = -1;
   uint32_t site = 0;
+  uint32_t times = 1;  // so many in a row, as one
   uint64_t bytes = 0;  // read by the instruction
   double start = 0;
   double duration = 0;
@@ -64,6 +66,41 @@ struct SyncReport {
   uint64_t conflicting_pairs = 0;
 };
 
+// A place of the kernel's source that synchronises, and who called it.
+struct SyncPlace {
+  std::string op;
+  std::string file;
+  uint32_t line = 0;
+  std::vector<CallFrame> callers;
+
+  std::string ToString() const;
+};
+
+// A barrier, or SetFlags and the WaitFlags that consume what they set; all executions in all blocks.
+struct SyncGroup {
+  bool barrier = false;
+  std::string queues;    // "V -> MTE3"; "V"; "ALL"
+  std::vector<int> ids;  // of flags
+  std::vector<SyncPlace> places;
+  uint64_t executed = 0;   // barriers, or SetFlags
+  double stalled = 0;      // cycles that queues stood there
+  bool redundant = false;  // without all of its executions, all that was ordered still is
+  double cycles = 0;       // redundant: model cycles of the launch less without it
+  bool together = false;   // redundant still when the costlier ones marked so are gone
+
+  std::string ToString() const;
+};
+
+struct RedundancyReport {
+  std::string withheld;  // why nothing was judged
+  std::vector<SyncGroup> groups;
+  double cycles = 0;           // of the launch, as the recorded steps give them: the launch's own model cycles
+  double cycles_together = 0;  // less without all that can go together
+
+  size_t Count() const;
+  std::string ToString() const;
+};
+
 struct BlockReport {
   int block = 0;
   double cycles = 0;
@@ -92,7 +129,8 @@ struct Report {
   std::map<int, std::string> stage_names;
   // Knows the callers of all sites with trace or sync_sites, and wherever there are hazards.
   std::shared_ptr<const Symbolizer> symbolizer;
-  std::shared_ptr<const SyncReport> sync;        // only with sync_sites
+  std::shared_ptr<const SyncReport> sync;              // only with sync_sites
+  std::shared_ptr<const RedundancyReport> redundancy;  // only with redundant_sync
 
   uint64_t errors() const { return hazards.Count(Grade::kError); }
   uint64_t auto_sync() const { return hazards.Count(Grade::kAutoSync); }

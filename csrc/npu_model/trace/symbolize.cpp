@@ -23,8 +23,10 @@ constexpr size_t kBatch = 1024;  // addresses per command line
 
 using Frames = std::vector<CallFrame>;
 
-// "void a::B<int>::C<4>(float)" -> "C"
-std::string ShortName(const std::string& function) {
+// "void a::(anonymous namespace)::B<int>::C<4>(float)" -> "C"
+std::string ShortName(std::string function) {
+  static const std::string kUnnamed = "(anonymous namespace)";
+  for (size_t at; (at = function.find(kUnnamed)) != std::string::npos;) function.erase(at, kUnnamed.size());
   std::string name;
   int depth = 0;
   for (const char c : function) {

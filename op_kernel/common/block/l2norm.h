@@ -21,8 +21,8 @@ struct L2NormScratch {
 // factor, so that m stays in [1/2, 1) and with it what m is multiplied into.
 enum class PowerOf { kOwnNorm, kScaled };
 
-// 1 / sqrt(sum x^2 + eps) = p m with p a power of two. Writes x p in NZ (exact, norm at most 2) and m as a [rows, 16] factor tile. rows = 64, x
-// in rows of `pitch_blocks`.
+// 1 / sqrt(sum x^2 + eps) = p m with p a power of two. Writes x p in NZ (exact, norm at most 2; it may take the place of x) and m as a vector.
+// rows = 64, x in rows of `pitch_blocks`.
 __aicore__ inline void L2NormRows(const LocalTensor<half>& scaled, const LocalTensor<float>& factor, const LocalTensor<half>& x,
                                   uint32_t strips, uint32_t pitch_blocks, PowerOf power_of, const L2NormScratch& scratch) {
   constexpr uint32_t kRows = kRepeatFloats;
@@ -66,10 +66,9 @@ __aicore__ inline void L2NormRows(const LocalTensor<half>& scaled, const LocalTe
   VectorDone();
   AscendC::Muls(power, power, 2.0f, kRows);
   VectorDone();
-  AscendC::Div(reciprocal, reciprocal, power, kRows);
+  AscendC::Div(factor, reciprocal, power, kRows);
   BroadcastRows(scratch.sum, power, kRowBlocks);
   VectorDone();
-  BroadcastRows(factor, reciprocal, kRowBlocks);
   ScaleRows(scratch.tile, scratch.tile, scratch.sum, kRows, strips);
   VectorDone();
   AscendC::Cast(scaled, scratch.tile, AscendC::RoundMode::CAST_NONE, strips * kTile);

@@ -56,7 +56,17 @@ __aicore__ inline void LoadBTransposed(const LocalTensor<half>& l0b, uint32_t k_
   }
 }
 
-// Three-term compensation: [A_hi | A_hi | A_lo] [B_hi; B_lo; B_hi], one product of three times the inner length.
+// B[k, n] from a tile that holds B^T and nothing else: in L1 its fractals lie in the order of L0B.
+__aicore__ inline void LoadBWholeTransposed(const LocalTensor<half>& l0b, const LocalTensor<half>& bt, uint32_t fractals) {
+  AscendC::LoadData(l0b, bt, AscendC::LoadData2DParams(0, static_cast<uint8_t>(fractals), 1, 0, 0, false, 0));
+}
+
+// A[m, k] from a tile that holds A^T and nothing else.
+__aicore__ inline void LoadAWholeTransposed(const LocalTensor<half>& l0a, const LocalTensor<half>& at, uint32_t fractals) {
+  AscendC::LoadData(l0a, at, AscendC::LoadData2DParams(0, static_cast<uint8_t>(fractals), 1, 0, 0, true, 0));
+}
+
+// Three-term compensation of small products: [A_hi | A_hi | A_lo] [B_hi; B_lo; B_hi], one product of three times the inner length.
 constexpr uint32_t kThreeTerms = 3;
 
 __aicore__ inline void LoadAThreeTerms(const LocalTensor<half>& l0a, const NzBlock& hi, const NzBlock& lo, uint32_t m, uint32_t k) {
@@ -71,20 +81,25 @@ __aicore__ inline void LoadBThreeTerms(const LocalTensor<half>& l0b, const NzBlo
   LoadB(l0b, 2 * k, hi, k, n);
 }
 
-// C = A B, or C += A B; sizes in fractals.
+// What a product does with what is in C: replace it, add to what is known to be there, or add to what the product right before it leaves.
+enum class Onto { kNothing, kSettled, kLast };
+
+// Sizes in fractals.
 __aicore__ inline void Multiply(const LocalTensor<float>& c, const LocalTensor<half>& a, const LocalTensor<half>& b, uint32_t m, uint32_t n,
-                                uint32_t k, bool accumulate) {
+                                uint32_t k, Onto onto) {
   // The Cube overlaps accumulations into one region unless the tile is large enough to hide its own latency.
-  if (accumulate && m * n < kMinParallelMmadTiles) {
+  if (onto == Onto::kLast && m * n < kMinParallelMmadTiles) {
     AscendC::PipeBarrier<PIPE_M>();
   }
   AscendC::Mmad(c, a, b,
                 AscendC::MmadParams(static_cast<uint16_t>(m * kFractal), static_cast<uint16_t>(n * kFractal),
-                                    static_cast<uint16_t>(k * kFractal), 0, false, !accumulate));
+                                    static_cast<uint16_t>(k * kFractal), 0, false, onto == Onto::kNothing));
 }
 
-// Fractals of L0C to UB: `strips` column strips of `rows` fractals, gaps in fractals on the L0C side and in blocks on the UB side.
-__aicore__ inline void CopyResult(const LocalTensor<float>& ub, const LocalTensor<float>& l0c, uint32_t strips, uint32_t rows,
+// Fractals of L0C to UB, rounded to fp16 on the way if `ub` is: `strips` column strips of `rows` fractals, gaps in fractals on the L0C side
+// and in blocks on the UB side.
+template <typename T>
+__aicore__ inline void CopyResult(const LocalTensor<T>& ub, const LocalTensor<float>& l0c, uint32_t strips, uint32_t rows,
                                   uint32_t l0c_gap_fractals, uint32_t ub_gap_blocks) {
   AscendC::DataCopyEnhancedParams matrix;
   matrix.blockMode = AscendC::BlockMode::BLOCK_MODE_MATRIX;
@@ -92,6 +107,13 @@ __aicore__ inline void CopyResult(const LocalTensor<float>& ub, const LocalTenso
                     AscendC::DataCopyParams(static_cast<uint16_t>(strips), static_cast<uint16_t>(rows),
                                             static_cast<uint16_t>(l0c_gap_fractals), static_cast<uint16_t>(ub_gap_blocks)),
                     matrix);
+}
+
+// The way back: what the next product accumulates onto.
+__aicore__ inline void PreloadResult(const LocalTensor<float>& l0c, const LocalTensor<float>& ub, uint32_t fractals) {
+  AscendC::DataCopyEnhancedParams matrix;
+  matrix.blockMode = AscendC::BlockMode::BLOCK_MODE_MATRIX;
+  AscendC::DataCopy(l0c, ub, AscendC::DataCopyParams(1, static_cast<uint16_t>(fractals), 0, 0), matrix);
 }
 
 }  // namespace chunk_gdr

@@ -7,25 +7,29 @@
 
 namespace chunk_gdr {
 
-// a, x: [16][16][8], element (i, j) of eight matrices in one block. Row i of X is e_i + sum_{j < i} A_ij X_j: step j adds column j of A times
-// row j of X to all rows below, one instruction per half row. Only the strictly lower part of `a` is read.
-__aicore__ inline void InvertLanes(const LocalTensor<float>& x, const LocalTensor<float>& a) {
-  constexpr uint32_t kN = kFractal;
-  constexpr uint32_t kRow = kN * kFloatsPerBlock;  // elements of one row of all matrices
-  constexpr uint32_t kHalfRow = kRow / 2;
-  constexpr uint8_t kRowBlocks = kN;
-  AscendC::Duplicate(x, 0.0f, kN * kRow);
-  VectorDone();
-  AscendC::Duplicate(x, 1.0f, static_cast<uint64_t>(kFloatsPerBlock), kN, 1, kRowBlocks + 1);
-  VectorDone();
-  for (uint32_t j = 0; j + 1 < kN; ++j) {
-    const uint32_t below = j + 1;
-    for (uint32_t side = 0; side <= j / (kN / 2); ++side) {  // columns after j are still zero
-      AscendC::MulAddDst(x[below * kRow + side * kHalfRow], a[below * kRow + j * kFloatsPerBlock], x[j * kRow + side * kHalfRow],
-                         static_cast<uint64_t>(kRepeatFloats), static_cast<uint8_t>(kN - below), {1, 0, 1, kRowBlocks, kRowBlocks, 0});
-    }
-    VectorDone();
-  }
+// Four matrices at once. Row i of X is e_i + sum_{j < i} A_ij X_j: X starts as the identity, and column by column j of A, times row j of X, is
+// added to all rows below. a: [16][16][2][4] of ToLanes, of which only the strictly lower part is read; x: [16][8][2][4] of FromLanes, a row of
+// all four one repeat. The Vector queue must be done between the calls.
+constexpr uint8_t kRowOfX = 8;   // blocks
+constexpr uint8_t kRowOfA = 16;
+
+__aicore__ inline void ClearLanes(const LocalTensor<float>& x) { AscendC::Duplicate(x, 0.0f, kFractal * kRepeatFloats); }
+
+// Column i of row i is in the first half of block i for i < 8, in the second half of block i - 8 for the others.
+__aicore__ inline void SetIdentityLanes(const LocalTensor<float>& x) {
+  constexpr uint32_t kHalfRows = kFractal / 2;
+  constexpr uint8_t kStep = kRowOfX + 1;  // a row down, a block on
+  uint64_t first[2] = {0x0F, 0};
+  uint64_t second[2] = {0xF0, 0};
+  AscendC::Duplicate(x, 1.0f, first, kHalfRows, 1, kStep);
+  AscendC::Duplicate(x[kHalfRows * kRepeatFloats], 1.0f, second, kHalfRows, 1, kStep);
+}
+
+// j < 15.
+__aicore__ inline void InvertLanesColumn(const LocalTensor<float>& x, const LocalTensor<float>& a, uint32_t j) {
+  const uint32_t below = j + 1;
+  AscendC::MulAddDst(x[below * kRepeatFloats], a[(below * kFractal + j) * kFloatsPerBlock], x[j * kRepeatFloats],
+                     static_cast<uint64_t>(kRepeatFloats), static_cast<uint8_t>(kFractal - below), {1, 0, 1, kRowOfX, kRowOfA, 0});
 }
 
 }  // namespace chunk_gdr

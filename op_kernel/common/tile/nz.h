@@ -24,33 +24,25 @@ __aicore__ inline void ScaleRows(const LocalTensor<float>& dst, const LocalTenso
   }
 }
 
-// x = x o factor, factor one repeat of 64 equal numbers.
-__aicore__ inline void ScaleAll(const LocalTensor<float>& x, const LocalTensor<float>& factor, uint32_t elems) {
-  for (uint32_t at = 0; at < elems; at += kMaxRepeat * kRepeatFloats) {
-    const uint32_t rest = elems - at < kMaxRepeat * kRepeatFloats ? elems - at : kMaxRepeat * kRepeatFloats;
-    AscendC::Mul(x[at], x[at], factor, static_cast<uint64_t>(kRepeatFloats), rest / kRepeatFloats, {1, 1, 1, 8, 8, 0});
+// dst = src o factor, factor two repeats of 64 equal numbers, the first of even phase like src: each repeat meets the one of the other phase.
+__aicore__ inline void ScaleAll(const LocalTensor<float>& dst, const LocalTensor<float>& src, const LocalTensor<float>& factor,
+                                uint32_t elems) {
+  const uint32_t repeats = elems / kRepeatFloats;
+  AscendC::Mul(dst, src, factor[kRepeatFloats], static_cast<uint64_t>(kRepeatFloats), static_cast<uint8_t>((repeats + 1) / 2),
+               {1, 1, 1, 16, 16, 0});
+  if (repeats > 1) {
+    AscendC::Mul(dst[kRepeatFloats], src[kRepeatFloats], factor, static_cast<uint64_t>(kRepeatFloats), static_cast<uint8_t>(repeats / 2),
+                 {1, 1, 1, 16, 16, 0});
   }
 }
 
-// hi = half(x), lo = half(x - hi); x is left as the rest x - hi. Both differences are exact in fp32.
-__aicore__ inline void SplitConsume(const LocalTensor<half>& hi, const LocalTensor<half>& lo, const LocalTensor<float>& x, uint32_t elems) {
-  AscendC::Cast(hi, x, AscendC::RoundMode::CAST_NONE, elems);
-  VectorDone();
+// x -= hi, the first step to lo = half(x - hi): exact in fp32 when hi = half(x).
+__aicore__ inline void SubtractHi(const LocalTensor<float>& x, const LocalTensor<half>& hi, uint32_t elems) {
   AscendC::Axpy(x, hi, static_cast<half>(-1.0f), elems);
-  VectorDone();
-  AscendC::Cast(lo, x, AscendC::RoundMode::CAST_NONE, elems);
 }
 
-// The same with x kept; `rest` receives x - hi.
-__aicore__ inline void SplitKeep(const LocalTensor<half>& hi, const LocalTensor<half>& lo, const LocalTensor<float>& rest,
-                                 const LocalTensor<float>& x, uint32_t elems) {
-  AscendC::Cast(hi, x, AscendC::RoundMode::CAST_NONE, elems);
-  VectorDone();
-  AscendC::Cast(rest, hi, AscendC::RoundMode::CAST_NONE, elems);
-  VectorDone();
-  AscendC::Sub(rest, x, rest, elems);
-  VectorDone();
-  AscendC::Cast(lo, rest, AscendC::RoundMode::CAST_NONE, elems);
+__aicore__ inline void Round(const LocalTensor<half>& dst, const LocalTensor<float>& x, uint32_t elems) {
+  AscendC::Cast(dst, x, AscendC::RoundMode::CAST_NONE, elems);
 }
 
 // fp16 rows (pitch in blocks) -> fp32 NZ: a repeat reads one block of each of four rows.
@@ -105,33 +97,31 @@ __aicore__ inline void BroadcastRows(const LocalTensor<float>& tile, const Local
   AscendC::TransDataTo5HD<float>(dst, src, AscendC::TransDataTo5HDParams(false, false, blocks, kTransposeList, 1));
 }
 
-// Matrix m of `kMatrices` (16 x 16, fp32, at x[m * matrix_stride], m taken modulo) goes to lane m of [16][16][8].
-template <uint32_t kMatrices>
-__aicore__ inline void ToLanes(const LocalTensor<float>& lanes, const LocalTensor<float>& x, uint32_t matrix_stride) {
+// Four 16 x 16 fp32 matrices, `stride` elements apart, side by side: [16][16][2][4], element (i, j) of all four, twice over.
+constexpr uint32_t kSideBySide = 4;
+
+__aicore__ inline void ToLanes(const LocalTensor<float>& lanes, const LocalTensor<float>& x, uint32_t stride) {
   uint64_t dst[kTransposeList];
   uint64_t src[kTransposeList];
   for (uint32_t half_row = 0; half_row < 2; ++half_row) {
     for (uint32_t i = 0; i < kFloatsPerBlock; ++i) {
-      src[half_row * kFloatsPerBlock + i] = Address(x[(i % kMatrices) * matrix_stride + half_row * kFloatsPerBlock]);
+      src[half_row * kFloatsPerBlock + i] = Address(x[(i % kSideBySide) * stride + half_row * kFloatsPerBlock]);
       dst[2 * i + half_row] = Address(lanes[(half_row * kFloatsPerBlock + i) * kFloatsPerBlock]);
     }
   }
   AscendC::TransDataTo5HD<float>(dst, src, AscendC::TransDataTo5HDParams(false, false, kFractal, kFractal, 2));
 }
 
-// The way back; lanes from kMatrices on go to `pad`, one 16 x 16 matrix each.
-template <uint32_t kMatrices>
-__aicore__ inline void FromLanes(const LocalTensor<float>& x, const LocalTensor<float>& pad, const LocalTensor<float>& lanes,
-                                 uint32_t matrix_stride) {
+// Back from [16][8][2][4], where the block of (i, j) holds the elements (i, j) and then (i, j + 8) of all four; two rows i at a time.
+__aicore__ inline void FromLanes(const LocalTensor<float>& x, const LocalTensor<float>& lanes, uint32_t stride) {
   uint64_t dst[kTransposeList];
   uint64_t src[kTransposeList];
   for (uint32_t i = 0; i < kTransposeList; ++i) {
     src[i] = Address(lanes[i * kFloatsPerBlock]);
-    const uint32_t matrix = i / 2;
-    const uint32_t half_row = i % 2 * kFloatsPerBlock;
-    dst[i] = Address(matrix < kMatrices ? x[matrix * matrix_stride + half_row] : pad[(matrix - kMatrices) * kFractalElems + half_row]);
+    const uint32_t lane = i / 2;
+    dst[i] = Address(x[lane % kSideBySide * stride + lane / kSideBySide * kFloatsPerBlock + i % 2 * kFractal]);
   }
-  AscendC::TransDataTo5HD<float>(dst, src, AscendC::TransDataTo5HDParams(false, false, kFractal, 2, kFractal));
+  AscendC::TransDataTo5HD<float>(dst, src, AscendC::TransDataTo5HDParams(false, false, kFractal / 2, 4, kFractal));
 }
 
 }  // namespace chunk_gdr

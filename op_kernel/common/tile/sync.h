@@ -7,11 +7,23 @@
 
 namespace chunk_gdr {
 
-// Everything the event's first queue has been given so far completes before the second queue goes on.
-template <AscendC::HardEvent kEvent>
-__aicore__ inline void Handoff(int32_t id) {
+using AscendC::HardEvent;
+
+// Everything the event's first queue has been given so far completes before what its second queue is given after Await.
+template <HardEvent kEvent>
+__aicore__ inline void Signal(int32_t id) {
   AscendC::SetFlag<kEvent>(id);
+}
+
+template <HardEvent kEvent>
+__aicore__ inline void Await(int32_t id) {
   AscendC::WaitFlag<kEvent>(id);
+}
+
+template <HardEvent kEvent>
+__aicore__ inline void Handoff(int32_t id) {
+  Signal<kEvent>(id);
+  Await<kEvent>(id);
 }
 
 // Between two vector instructions of which the second touches what the first wrote, or overwrites what it read.

@@ -9,8 +9,9 @@
     print(profile.table(profile.read_msprof("OPPROF_...")))  # CSVs of msprof on a card
 """
 
+from ..plotting import PlotUnavailable
 from .msprof import read_msprof
-from .pipeline import PlotUnavailable, draw, steady_window
+from .pipeline import draw, steady_window
 from .tables import side_by_side, table
 from .trace import Trace, read_trace
 from .usage import CoreUse, Profile, ProfileError, QueueUse, StageUse, of_model

@@ -10,12 +10,13 @@ from pathlib import Path
 
 from .. import model as host_model
 from ..arguments import UsageError, add_case_flags, add_execution_flags, execution_options, given_case, load
+from ..plotting import PlotUnavailable
 from ..progress import Progress
 from ..report import hazard_counts, hazard_text, json_ready
 from ..runner import call_operator, problem_of
 from .files import check_replaceable, profile_directory
 from .msprof import read_msprof
-from .pipeline import PlotUnavailable, draw
+from .pipeline import draw
 from .tables import side_by_side, table
 from .trace import Trace, read_trace
 from .usage import Profile, of_model
@@ -76,7 +77,7 @@ def model_command(arguments: argparse.Namespace, card: Profile | None) -> int:
     inputs, notes = load(arguments.input, given_case(arguments), arguments, half=True)
     with Progress("running on backend 'model'") as progress:
         options = execution_options(arguments) | {"progress": progress.update}
-        call = call_operator(inputs, "model", **options, trace=True)
+        call = call_operator(inputs, "model", **options, trace=True, redundant_sync=True)
         progress.stage("writing the profile")
         with profile_directory(target) as folder:
             host_model.last_report().write_profile(folder)
@@ -93,6 +94,7 @@ def model_command(arguments: argparse.Namespace, card: Profile | None) -> int:
         "model": profile.to_dict(),
         "core": core,
         "window": window,
+        "redundant_sync": call.model["redundant_sync"],
         "files": sorted(str(path) for path in target.rglob("*") if path.is_file()),
     }
     if card is not None:
@@ -103,6 +105,7 @@ def model_command(arguments: argparse.Namespace, card: Profile | None) -> int:
         print(as_json(report))
     else:
         parts = [table(profile, core)]
+        parts.append(call.model["redundant_sync"]["report"])
         if missed:
             parts += [hazard_text(call.model), "MISSED: " + "; ".join(missed)]
         if card is not None:

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
+from ..plotting import new_figure
 from .trace import OUTSIDE, CoreTrace, Slice
 
 # Distinct in hue or in lightness from their neighbours, so that consecutive stages differ also in grey.
@@ -17,32 +19,35 @@ FREE_WINDOW_CYCLES = 20_000  # without stages that repeat
 LETTER_SHARE = 0.0048  # of the window, one letter of a label: stalls too narrow for theirs carry none
 
 
-class PlotUnavailable(RuntimeError):
-    """matplotlib is not installed; the message says how to get it."""
-
-
 def kind_of(core: CoreTrace):
     """What tells the instructions of a kernel apart: their stages, or their names where the kernel marks no stages."""
     marked = core.stages - {OUTSIDE}
-    return (lambda item: item.stage) if marked else (lambda item: item.name)
+    return (lambda item: item.stage) if marked else (lambda item: "issue" if item.name.startswith("issue ") else item.name)
 
 
 def rounds(core: CoreTrace) -> list[float]:
-    """Where the kernel's main loop comes round: the entries, on the busiest queue, of the stage that takes most of its
-    time. Queues work in order, so every entry but the first ends a round."""
-    busy: dict[str, float] = {}
-    entries: dict[str, list[float]] = {}
-    stage = None
-    queue = max(core.lanes, key=lambda name: sum(i.end - i.start for i in core.lanes[name] if isinstance(i, Slice)))
+    """Where the kernel's main loop comes round. Most calls in a kernel are made once in a round, whether its stages
+    follow one another or interleave; so the rounds are as many as the times most calls were made, and one begins at each
+    time of the longest such call. There are none where calls made once take most of the time. All that is told on the
+    busiest queue, whose work is in order; S, which runs ahead of the others, does not count."""
+    busy: dict[tuple, float] = {}
+    times: dict[tuple, list[float]] = {}
+    call = None
+    queues = [name for name in core.lanes if name != "S"]
+    queue = max(queues, key=lambda name: sum(i.end - i.start for i in core.lanes[name] if isinstance(i, Slice)))
     for item in core.lanes[queue]:
-        if not isinstance(item, Slice) or item.stage == OUTSIDE:
+        if not isinstance(item, Slice) or item.stage == OUTSIDE or item.is_barrier:
             continue
-        busy[item.stage] = busy.get(item.stage, 0.0) + item.end - item.start
-        if item.stage != stage:
-            entries.setdefault(item.stage, []).append(item.start)
-            stage = item.stage
-    repeated = [name for name, starts in entries.items() if len(starts) > 1]
-    return entries[max(repeated, key=busy.get)] if repeated else []
+        here = (item.stage, item.code, item.callers)
+        busy[here] = busy.get(here, 0.0) + item.end - item.start
+        if here != call:
+            times.setdefault(here, []).append(item.start)
+            call = here
+    repeated = Counter(len(starts) for starts in times.values() if len(starts) > 1)
+    if 2 * sum(busy[here] for here in times if len(times[here]) > 1) <= sum(busy.values()):
+        return []
+    count = max(repeated, key=repeated.get)
+    return times[max((here for here in times if len(times[here]) == count), key=busy.get)]
 
 
 def steady_window(core: CoreTrace, count: int = 2) -> tuple[float, float]:
@@ -63,17 +68,10 @@ def draw(
     core: CoreTrace, path: str | Path, begin: float | None = None, end: float | None = None, title: str = ""
 ) -> tuple[float, float]:
     """Writes a PNG of the window [begin, end) in model cycles (default: steady_window); returns the window."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        how = "pip install matplotlib, or this package with its extra [plot]"
-        raise PlotUnavailable(f"drawing needs matplotlib: {how}") from None
     steady = steady_window(core)
     begin = steady[0] if begin is None else begin
     end = max(steady[1], begin + 1) if end is None else end
-    figure = Figure(figsize=(16, 5.4), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(16, 5.4)
     axes = figure.add_subplot()
     colours = kind_colours(core)
     shown = [paint_lane(axes, core, queue, row, begin, end, colours) for row, queue in enumerate(core.lanes)]
@@ -116,12 +114,6 @@ def paint_lane(axes, core: CoreTrace, queue: str, row: int, begin: float, end: f
     # A hairline of the bar's own colour keeps instructions narrower than a pixel visible.
     for name, bars in by_kind.items():
         axes.broken_barh(bars, (row - 0.36, 0.72), facecolor=colours[name], edgecolor=colours[name], linewidth=0.2)
-    if queue == "S":
-        # What S does most is to issue, and that leaves no event; a share would mislead.
-        if not by_kind and not spans:
-            note = {"ha": "left", "va": "center", "fontsize": 8, "style": "italic", "color": "#777777"}
-            axes.text(0.004, row, "issuing is not in the trace", transform=axes.get_yaxis_transform(), **note)
-        return set(by_kind)
     busy = sum(length for bars in by_kind.values() for _, length in bars)
     axes.text(1.006, row, f"{busy / (end - begin):.0%}", transform=axes.get_yaxis_transform(), va="center", fontsize=9)
     return set(by_kind)

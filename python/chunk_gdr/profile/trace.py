@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,8 @@ from pathlib import Path
 CLOCK_MHZ = 1060.0  # of the chip; the trace is in microseconds
 OUTSIDE = "outside"
 LANES = {"SCALAR": "S", "VECTOR": "V", "CUBE": "M", "MTE1": "MTE1", "MTE2": "MTE2", "MTE3": "MTE3"}
+ALL_LANE = "ALL"  # barriers of all queues
+DETAIL = re.compile(r"(?:, last to finish (\w+))?, (?:no stage|stage (.*))$")
 
 
 @dataclass(slots=True)
@@ -22,25 +25,30 @@ class Slice:
     end: float
     stage: str
     code: str
+    waits_for: str | None = None  # a barrier of all queues: the one that finished last
+    callers: str = ""  # of the helper that `code` lies in
 
     @property
     def is_barrier(self) -> bool:
         return self.name == "PipeBarrier"
 
 
+FLAG_CYCLES = 1.0  # of the queue that sets a flag, and of the one that waits, once the flag is up
+
+
 @dataclass(slots=True)
-class Wait:
-    """A WaitFlag; start == end if the flag was up already."""
+class Flag:
+    """A SetFlag, or a WaitFlag: start == end if the flag was up already."""
 
     start: float
     end: float
-    source: str | None = None  # the queue that set the flag
+    source: str | None = None  # of a wait: the queue that set the flag
 
 
 @dataclass
 class CoreTrace:
     name: str
-    lanes: dict[str, list[Slice | Wait]] = field(default_factory=lambda: {queue: [] for queue in LANES.values()})
+    lanes: dict[str, list[Slice | Flag]] = field(default_factory=lambda: {queue: [] for queue in LANES.values()})
 
     @property
     def cycles(self) -> float:
@@ -63,12 +71,12 @@ class CoreTrace:
                 found.append((start, end, why))
 
         for item in self.lanes[queue]:
-            if isinstance(item, Wait):
+            if isinstance(item, Flag):
                 gap(cursor, item.start, "S")
                 gap(max(cursor, item.start), item.end, item.source or "S")
-                cursor = max(cursor, item.end)
+                cursor = max(cursor, item.end) + FLAG_CYCLES * (queue != "S")
                 continue
-            gap(cursor, item.start, queue if item.is_barrier else "S")
+            gap(cursor, item.start, (item.waits_for or queue) if item.is_barrier else "S")
             cursor = max(cursor, item.start if item.is_barrier else item.end)
             stage = item.stage
             result += [(*stall, stage) for stall in found]
@@ -81,24 +89,24 @@ class Trace:
     cores: list[CoreTrace]
 
     def stage_waits(self) -> dict[tuple[str, str], dict[str, float]]:
-        """{(stage, queue): {waits for: cycles}}, all cores together. S is left out: the trace shows its stalls, but not
-        the time it spends on issuing."""
+        """{(stage, queue): {waits for: cycles}}, all cores together."""
         waits: dict = defaultdict(lambda: defaultdict(float))
         for core in self.cores:
             for queue in core.lanes:
-                if queue == "S":
-                    continue
                 for start, end, why, stage in core.stalls(queue):
                     if stage is not None:
                         waits[stage, queue][why] += end - start
         return {key: dict(value) for key, value in waits.items()}
 
 
-def stage_name(text: str) -> str:
-    """As the report calls it: a stage without a name is its number, and -1 is outside of every stage."""
-    if not text.removeprefix("-").isdigit():
-        return text or OUTSIDE
-    return OUTSIDE if int(text) < 0 else f"stage {text}"
+def slice_of(event: dict) -> Slice:
+    start = event["ts"] * CLOCK_MHZ
+    arguments = event["args"]
+    last, stage = DETAIL.search(arguments["detail"]).groups()
+    name = OUTSIDE if stage is None else f"stage {stage}" if stage.isdigit() else stage  # as the report calls it
+    end = start + event["dur"] * CLOCK_MHZ
+    waits_for = LANES[last] if last else None
+    return Slice(event["name"], start, end, name, arguments["code"], waits_for, arguments.get("callers", ""))
 
 
 def read_trace(path: str | Path) -> Trace:
@@ -106,21 +114,22 @@ def read_trace(path: str | Path) -> Trace:
     cores: dict[str, CoreTrace] = {}
     for event in events:
         core = cores.setdefault(event["pid"], CoreTrace(event["pid"]))
+        phase = event["ph"]
+        if event.get("tid") == ALL_LANE and phase == "X":
+            for lane in core.lanes.values():
+                lane.append(slice_of(event))
+            continue
         lane = core.lanes.get(LANES.get(event.get("tid", ""), ""))
         if lane is None:
             continue
-        phase = event["ph"]
         if phase == "X":
-            start = event["ts"] * CLOCK_MHZ
-            arguments = event["args"]
-            stage = stage_name(arguments["detail"].partition("stage ")[2])
-            lane.append(Slice(event["name"], start, start + event["dur"] * CLOCK_MHZ, stage, arguments["code"]))
-        elif event["name"] == "WaitFlag":
-            # B opens and E closes the wait; the arrow that ends there says whose flag it was.
+            lane.append(slice_of(event))
+        elif event["name"] in ("SetFlag", "WaitFlag"):
+            # B opens and E closes a wait; the arrow that ends there says whose flag it was.
             if phase == "B":
-                lane.append(Wait(event["ts"] * CLOCK_MHZ, event["ts"] * CLOCK_MHZ))
-            elif phase == "E":
+                lane.append(Flag(event["ts"] * CLOCK_MHZ, event["ts"] * CLOCK_MHZ))
+            elif phase == "E" and event["name"] == "WaitFlag":
                 lane[-1].end = event["ts"] * CLOCK_MHZ
-        elif phase == "t" and lane and isinstance(lane[-1], Wait):
+        elif phase == "t" and lane and isinstance(lane[-1], Flag):
             lane[-1].source = LANES[event["cat"].partition("To")[0]]
     return Trace(list(cores.values()))

@@ -204,3 +204,51 @@ def test_vec_index(isa, isa_lib, type_, shape):
     out[index[lanes]] = values[lanes].astype(dtype)
     call = isa.pack_call(0, type_, form, repeat, count, True, mask, strides=strides, scalar=isa.scalar_bits(3, dtype))
     isa.same_bits(isa.run_image(isa_lib("permute"), "vec_index", image, call), expected)
+
+
+NONE, ND2ND_ONLY, ND2ND_B16, NCHW2NHWC, NHWC2NCHW = 0, 7, 10, 11, 12
+
+
+@pytest.mark.parametrize("bytes_", [1, 2, 4])
+@pytest.mark.parametrize("form", [NCHW2NHWC, NHWC2NCHW])
+@pytest.mark.parametrize("shape", [(1, 3, 8, 4), (2, 16, 4, 8), (3, 5, 1, 32), (0, 5, 1, 32)])
+def test_transpose_of_images(isa, isa_lib, bytes_, form, shape):
+    n, c, h, w = shape
+    image = isa.integer_image(np.random.default_rng(2), np.uint8)
+    dtype = {1: np.uint8, 2: np.uint16, 4: np.uint32}[bytes_]
+    expected = image.copy()
+    source = isa.view(image, dtype, isa.OFFSETS[1])[: n * c * h * w]
+    if form == NCHW2NHWC:
+        moved = source.reshape(n, c, h, w).transpose(0, 2, 3, 1)
+    else:
+        moved = source.reshape(n, h, w, c).transpose(0, 3, 1, 2)
+    isa.view(expected, dtype, isa.OFFSETS[0])[: source.size] = moved.reshape(-1)
+    call = isa.pack_call(type=bytes_, mode=form, extra=shape)
+    isa.same_bits(isa.run_image(isa_lib("permute"), "transpose_images", image, call), expected)
+
+
+def test_transpose_of_a_block_and_of_nothing(isa, isa_lib):
+    image = isa.integer_image(np.random.default_rng(3), np.uint8)
+    block = isa.pack_call(type=2, mode=ND2ND_B16, extra=(0, 0, 16, 16))
+    expected = image.copy()
+    source = isa.view(image, np.uint16, isa.OFFSETS[1])[:256].reshape(16, 16)
+    isa.view(expected, np.uint16, isa.OFFSETS[0])[:256] = source.T.reshape(-1)
+    isa.same_bits(isa.run_image(isa_lib("permute"), "transpose_images", image, block), expected)
+    nothing = isa.pack_call(type=2, mode=NONE, extra=(1, 1, 16, 16))
+    isa.same_bits(isa.run_image(isa_lib("permute"), "transpose_images", image, nothing), image)
+
+
+@pytest.mark.parametrize(
+    "bytes_, form, shape, rule, text",
+    [
+        (4, ND2ND_B16, (0, 0, 16, 16), "Unsupported", "TRANSPOSE_ND2ND_B16 takes 16-bit elements"),
+        (2, ND2ND_ONLY, (1, 1, 16, 16), "Unsupported", "only TRANSPOSE_ND2ND_B16, TRANSPOSE_NCHW2NHWC"),
+        (2, NCHW2NHWC, (1, 4, 3, 5), "Param", "a multiple of 32 bytes; got cSize 4, hSize * wSize 15"),
+        (2, NHWC2NCHW, (1, 4096, 4, 8), "Param", "must be at most 4095"),
+    ],
+)
+def test_transposes_that_do_not_exist(isa, isa_lib, bytes_, form, shape, rule, text):
+    image = isa.integer_image(np.random.default_rng(4), np.uint8)
+    call = isa.pack_call(type=bytes_, mode=form, extra=shape)
+    _, report = isa.run_image(isa_lib("permute"), "transpose_images", image, call, clean=False)
+    assert [(item["rule"], text in item["text"]) for item in report.hazards] == [(rule, True)], report.text

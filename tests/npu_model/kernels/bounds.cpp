@@ -37,9 +37,8 @@ struct Buffers {
 extern "C" __global__ __aicore__ void ub_bounds(GM_ADDR x, GM_ADDR z, GM_ADDR workspace, GM_ADDR tiling) {
   const uint32_t variant = VariantOf(tiling);
   Buffers m;
-  GlobalTensor<float> gx, gz;
-  gx.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(x), kElems);
-  gz.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(z), kElems);
+  GlobalTensor<float> gx = Gm<float>(x, kElems);
+  GlobalTensor<float> gz = Gm<float>(z, kElems);
   DataCopy(m.a, gx, kElems);
   Edge<HardEvent::MTE2_V>(true);
   Adds(m.b, m.a, 1.0f, kElems);
@@ -124,8 +123,7 @@ extern "C" __global__ __aicore__ void cube_bounds(GM_ADDR x, GM_ADDR z, GM_ADDR 
 extern "C" __global__ __aicore__ void vector_overlap(GM_ADDR x, GM_ADDR workspace, GM_ADDR tiling) {
   const uint32_t variant = VariantOf(tiling);
   Buffers m;
-  GlobalTensor<float> gx;
-  gx.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(x), kElems);
+  GlobalTensor<float> gx = Gm<float>(x, kElems);
   DataCopy(m.a, gx, kElems);
   Edge<HardEvent::MTE2_V>(true);
   LocalTensor<float> whole = m.ub.Get<float>();

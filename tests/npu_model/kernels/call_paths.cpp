@@ -11,8 +11,9 @@ constexpr uint32_t kBytes = kElems * sizeof(float);
 __aicore__ inline void AddOne(const LocalTensor<float>& to, const LocalTensor<float>& from) { Adds(to, from, 1.0f, kElems); }
 __aicore__ inline void VectorDone() { PipeBarrier<PIPE_V>(); }
 
-// Out of line, so that its callers are other frames.
-__attribute__((noinline)) void Twice(const LocalTensor<float>& x, const LocalTensor<float>& y, bool barrier) {
+// Out of line, so that its callers are other frames; a template, so that its symbol has a return type before the name.
+template <typename T>
+__attribute__((noinline)) void Twice(const LocalTensor<T>& x, const LocalTensor<T>& y, bool barrier) {
   AddOne(y, x);
   if (barrier) VectorDone();
   AddOne(x, y);
@@ -32,8 +33,7 @@ struct Buffers {
 extern "C" __global__ __aicore__ void helpers(GM_ADDR x, GM_ADDR workspace, GM_ADDR tiling) {
   const uint32_t variant = VariantOf(tiling);
   Buffers m;
-  GlobalTensor<float> gx;
-  gx.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(x), kElems);
+  GlobalTensor<float> gx = Gm<float>(x, kElems);
   DataCopy(m.Get(0), gx, kElems);
   Edge<HardEvent::MTE2_V>(true);
   Twice(m.Get(0), m.Get(1), (variant & 1) == 0);
@@ -48,8 +48,7 @@ extern "C" __global__ __aicore__ void helpers(GM_ADDR x, GM_ADDR workspace, GM_A
 extern "C" __global__ __aicore__ void tiles(GM_ADDR x, GM_ADDR workspace, GM_ADDR tiling) {
   const uint32_t rounds = VariantOf(tiling);
   Buffers m;
-  GlobalTensor<float> gx;
-  gx.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(x), rounds * kElems);
+  GlobalTensor<float> gx = Gm<float>(x, rounds * kElems);
   SetFlag<HardEvent::MTE3_MTE2>(EVENT_ID0);
   for (uint32_t i = 0; i < rounds; ++i) {
     WaitFlag<HardEvent::MTE3_MTE2>(EVENT_ID0);

@@ -18,8 +18,10 @@ struct Buffers {
   TBuf<TPosition::CO1> l0c_buf;
   LocalTensor<half> a, l1, l0a, l0b;
   LocalTensor<float> c, l0c;
+  GlobalTensor<half> gx;   // [2, kN, kN]
+  GlobalTensor<float> gz;  // [2, kN, kN]
 
-  __aicore__ inline Buffers() {
+  __aicore__ inline Buffers(GM_ADDR x, GM_ADDR z) {
     pipe.InitBuffer(ub_buf, 4 * kHalfBytes);
     pipe.InitBuffer(l1_buf, kHalfBytes);
     pipe.InitBuffer(l0a_buf, kHalfBytes);
@@ -31,6 +33,8 @@ struct Buffers {
     l0a = l0a_buf.Get<half>();
     l0b = l0b_buf.Get<half>();
     l0c = l0c_buf.Get<float>();
+    gx = Gm<half>(x, 2 * kN * kN);
+    gz = Gm<float>(z, 2 * kN * kN);
   }
 
   // L1 holds A in NZ; fills L0A with A and L0B with A.
@@ -64,14 +68,9 @@ struct Buffers {
 // x: two A matrices in NZ order; z: their squares in NZ order.
 extern "C" __global__ __aicore__ void cube_twice(GM_ADDR x, GM_ADDR z, GM_ADDR workspace, GM_ADDR tiling) {
   const uint32_t variant = VariantOf(tiling);
-  Buffers m;
-  GlobalTensor<half> gx;
-  GlobalTensor<float> gz;
-  gx.SetGlobalBuffer(reinterpret_cast<__gm__ half*>(x), 2 * kN * kN);
-  gz.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(z), 2 * kN * kN);
-
+  Buffers m(x, z);
   // The second matrix is on its way before the first result leaves L0C, so no edge is implied by a longer way round.
-  DataCopy(m.a, gx, kN * kN);
+  DataCopy(m.a, m.gx, kN * kN);
   Edge<HardEvent::MTE2_MTE3>(true);
   DataCopy(m.l1, m.a, kN * kN);
   Edge<HardEvent::MTE3_MTE1>(true);
@@ -80,7 +79,7 @@ extern "C" __global__ __aicore__ void cube_twice(GM_ADDR x, GM_ADDR z, GM_ADDR w
   m.Multiply(true);
 
   Edge<HardEvent::MTE3_MTE2>(variant != 1);  // a was copied to L1
-  DataCopy(m.a, gx[kN * kN], kN * kN);
+  DataCopy(m.a, m.gx[kN * kN], kN * kN);
   Edge<HardEvent::MTE2_MTE3>(variant != 2);
   Edge<HardEvent::MTE1_MTE3>(variant != 3);  // L1 was loaded
   DataCopy(m.l1, m.a, kN * kN);
@@ -94,28 +93,23 @@ extern "C" __global__ __aicore__ void cube_twice(GM_ADDR x, GM_ADDR z, GM_ADDR w
   Edge<HardEvent::V_M>(variant != 7);  // L0C was drained
   m.Multiply(true);
   Edge<HardEvent::V_MTE3>(variant != 10);
-  DataCopy(gz, m.c, kN * kN);
+  DataCopy(m.gz, m.c, kN * kN);
   Edge<HardEvent::M_V>(true);
   Edge<HardEvent::MTE3_V>(variant != 9);  // c was stored
   m.Drain();
   Edge<HardEvent::V_MTE3>(true);
-  DataCopy(gz[kN * kN], m.c, kN * kN);
+  DataCopy(m.gz[kN * kN], m.c, kN * kN);
 }
 
 // A and then B straight from GM to L1. Variant 2: M_MTE1 instead of MTE1_MTE2, which does not protect L1 from the next
 // load.
 extern "C" __global__ __aicore__ void l1_reload(GM_ADDR x, GM_ADDR z, GM_ADDR workspace, GM_ADDR tiling) {
   const uint32_t variant = VariantOf(tiling);
-  Buffers m;
-  GlobalTensor<half> gx;
-  GlobalTensor<float> gz;
-  gx.SetGlobalBuffer(reinterpret_cast<__gm__ half*>(x), 2 * kN * kN);
-  gz.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(z), 2 * kN * kN);
-
+  Buffers m(x, z);
   for (int32_t round = 0; round < 2; ++round) {
     const bool again = round == 1;
     if (again) Edge<HardEvent::MTE1_MTE2>(variant != 1 && variant != 2);
-    DataCopy(m.l1, gx[round * kN * kN], kN * kN);
+    DataCopy(m.l1, m.gx[round * kN * kN], kN * kN);
     Edge<HardEvent::MTE2_MTE1>(variant != 3);
     if (again) Edge<HardEvent::M_MTE1>(true);
     m.Load();
@@ -126,21 +120,16 @@ extern "C" __global__ __aicore__ void l1_reload(GM_ADDR x, GM_ADDR z, GM_ADDR wo
   Edge<HardEvent::M_V>(true);
   m.Drain();
   Edge<HardEvent::V_MTE3>(true);
-  DataCopy(gz, m.c, kN * kN);
-  DataCopy(gz[kN * kN], m.c, kN * kN);
+  DataCopy(m.gz, m.c, kN * kN);
+  DataCopy(m.gz[kN * kN], m.c, kN * kN);
 }
 
 // Accumulation into a small result: (m/16)(n/16) = 4 < 10 needs PipeBarrier<PIPE_M>. Variant 2 overwrites instead of
 // accumulating.
 extern "C" __global__ __aicore__ void small_chain(GM_ADDR x, GM_ADDR z, GM_ADDR workspace, GM_ADDR tiling) {
   const uint32_t variant = VariantOf(tiling);
-  Buffers m;
-  GlobalTensor<half> gx;
-  GlobalTensor<float> gz;
-  gx.SetGlobalBuffer(reinterpret_cast<__gm__ half*>(x), 2 * kN * kN);
-  gz.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(z), 2 * kN * kN);
-
-  DataCopy(m.l1, gx, kN * kN);
+  Buffers m(x, z);
+  DataCopy(m.l1, m.gx, kN * kN);
   Edge<HardEvent::MTE2_MTE1>(true);
   m.Load();
   if (variant == 3) m.Load();  // rewrites L0A and L0B while nothing has waited for the first load
@@ -159,5 +148,5 @@ extern "C" __global__ __aicore__ void small_chain(GM_ADDR x, GM_ADDR z, GM_ADDR 
   enhanced.blockMode = BlockMode::BLOCK_MODE_MATRIX;
   DataCopy(m.c, m.l0c, DataCopyParams(2, 2, 0, 0), enhanced);
   Edge<HardEvent::V_MTE3>(true);
-  DataCopy(gz, m.c, 32 * 32);
+  DataCopy(m.gz, m.c, 32 * 32);
 }

@@ -10,11 +10,13 @@ struct Buffers {
   TPipe pipe;
   TBuf<TPosition::VECCALC> ub;
   LocalTensor<float> a, b;
+  GlobalTensor<float> gx;
 
-  __aicore__ inline Buffers() {
+  __aicore__ inline explicit Buffers(GM_ADDR x) {
     pipe.InitBuffer(ub, 2 * kElems * sizeof(float));
     a = ub.GetWithOffset<float>(kElems, 0);
     b = ub.GetWithOffset<float>(kElems, kElems * sizeof(float));
+    gx = Gm<float>(x, kElems);
   }
 };
 
@@ -22,10 +24,8 @@ struct Buffers {
 
 extern "C" __global__ __aicore__ void unpaired(GM_ADDR x, GM_ADDR workspace, GM_ADDR tiling) {
   const uint32_t variant = VariantOf(tiling);
-  Buffers m;
-  GlobalTensor<float> gx;
-  gx.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(x), kElems);
-  DataCopy(m.a, gx, kElems);
+  Buffers m(x);
+  DataCopy(m.a, m.gx, kElems);
   Edge<HardEvent::MTE2_V>(true);
   Adds(m.b, m.a, 1.0f, kElems);
   if (variant == 1) SetFlag<HardEvent::V_MTE3>(EVENT_ID3);   // nobody waits
@@ -55,16 +55,14 @@ extern "C" __global__ __aicore__ void unpaired(GM_ADDR x, GM_ADDR workspace, GM_
 // twice in a row.
 extern "C" __global__ __aicore__ void set_on_set(GM_ADDR x, GM_ADDR workspace, GM_ADDR tiling) {
   const uint32_t variant = VariantOf(tiling);
-  Buffers m;
-  GlobalTensor<float> gx;
-  gx.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(x), kElems);
-  DataCopy(m.a, gx, kElems);
+  Buffers m(x);
+  DataCopy(m.a, m.gx, kElems);
   SetFlag<HardEvent::MTE2_V>(EVENT_ID0);
   if (variant == 2) SetFlag<HardEvent::MTE2_V>(EVENT_ID0);
   WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);
   if (variant == 2) WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);
   Edge<HardEvent::V_MTE2>(variant != 1);
-  DataCopy(m.b, gx, kElems);
+  DataCopy(m.b, m.gx, kElems);
   SetFlag<HardEvent::MTE2_V>(EVENT_ID0);
   WaitFlag<HardEvent::MTE2_V>(EVENT_ID0);
   Add(m.a, m.a, m.b, kElems);

@@ -8,6 +8,13 @@ using namespace AscendC;
 
 inline __aicore__ uint32_t VariantOf(GM_ADDR tiling) { return *reinterpret_cast<__gm__ uint32_t*>(tiling); }
 
+template <class T>
+__aicore__ inline GlobalTensor<T> Gm(GM_ADDR address, uint64_t elems) {
+  GlobalTensor<T> tensor;
+  tensor.SetGlobalBuffer(reinterpret_cast<__gm__ T*>(address), elems);
+  return tensor;
+}
+
 template <HardEvent event>
 __aicore__ inline void Edge(bool present, event_t id = EVENT_ID0) {
   if (!present) return;

@@ -16,9 +16,8 @@ extern "C" __global__ __aicore__ void queue_life(GM_ADDR x, GM_ADDR z, GM_ADDR w
   TQue<QuePosition::VECOUT, 1> out;
   pipe.InitBuffer(in, 1, kBytes);
   pipe.InitBuffer(out, 1, kBytes);
-  GlobalTensor<float> gx, gz;
-  gx.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(x), kElems);
-  gz.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(z), kElems);
+  GlobalTensor<float> gx = Gm<float>(x, kElems);
+  GlobalTensor<float> gz = Gm<float>(z, kElems);
 
   LocalTensor<float> a = in.AllocTensor<float>();
   DataCopy(a, gx, kElems);
@@ -95,8 +94,7 @@ extern "C" __global__ __aicore__ void stage_lives(GM_ADDR z, GM_ADDR workspace, 
     PipeBarrier<PIPE_V>();
     TRACE_STOP(3);
   }
-  GlobalTensor<float> gz;
-  gz.SetGlobalBuffer(reinterpret_cast<__gm__ float*>(z), kElems);
+  GlobalTensor<float> gz = Gm<float>(z, kElems);
   Edge<HardEvent::V_MTE3>(true);
   DataCopy(gz, always, kElems);
 }

@@ -111,24 +111,40 @@ void IssueFractalCopy(const View& dst, const View& src, const FractalCopy& shape
   if (!drain && !(dst.mem == Mem::kL0c && src.mem == Mem::kUb)) return MissingPath(core, dst.mem, src.mem, site);
   if (!CheckShape(core, shape.count, shape.length, site)) return;
   constexpr uint32_t kFractalElems = 256;
-  const uint32_t src_bytes = shape.length * kFractalElems * isa::SizeOf(shape.src_type);
-  const uint32_t dst_bytes = shape.length * kFractalElems * isa::SizeOf(shape.dst_type);
-  const auto gap = [](uint32_t units, bool fractals, DType type) {
-    return uint64_t{units} * (fractals ? kFractalElems * isa::SizeOf(type) : kBlockBytes);
-  };
+  constexpr uint32_t kRowElems = 16;
+  const uint32_t l0c_fractal = kFractalElems * isa::SizeOf(drain ? shape.src_type : shape.dst_type);
+  const uint32_t ub_elem = isa::SizeOf(drain ? shape.dst_type : shape.src_type);
+  const uint32_t l0c_gap = drain ? shape.src_gap : shape.dst_gap;
+  const uint32_t ub_gap = drain ? shape.dst_gap : shape.src_gap;
+  // Rows are blocks of their own: one a fractal in L0C, one behind the other in UB, but for the gap between blocks.
+  const uint32_t unit_elems = shape.first_rows ? kRowElems : kFractalElems;
   isa::ConvertCopy copy;
   copy.blocks = shape.count;
-  copy.elements = shape.length * kFractalElems;
-  copy.src_pitch = src_bytes + gap(shape.src_gap, drain, shape.src_type);
-  copy.dst_pitch = dst_bytes + gap(shape.dst_gap, !drain, shape.dst_type);
+  copy.units = shape.first_rows ? shape.length : 1;
+  copy.elements = (shape.first_rows ? 1 : shape.length) * unit_elems;
+  const uint64_t l0c_pitch = uint64_t{shape.length + l0c_gap} * l0c_fractal;
+  const uint64_t ub_pitch = uint64_t{shape.length} * unit_elems * ub_elem + uint64_t{ub_gap} * kBlockBytes;
+  copy.src_pitch = drain ? l0c_pitch : ub_pitch;
+  copy.dst_pitch = drain ? ub_pitch : l0c_pitch;
+  copy.src_unit_pitch = drain ? l0c_fractal : kRowElems * ub_elem;
+  copy.dst_unit_pitch = drain ? kRowElems * ub_elem : l0c_fractal;
   copy.dst_type = shape.dst_type;
   copy.src_type = shape.src_type;
   copy.relu = shape.relu;
   copy.deq_scale = shape.deq_scale;
-  Instr instr(Queue::kV, "DataCopy", site, L0cUbCost(copy.blocks * copy.elements * sizeof(float)));
+  Instr instr(Queue::kV, "DataCopy", site, L0cUbCost(copy.blocks * copy.units * copy.elements * sizeof(float)));
   constexpr uint32_t kL0cAlign = 64;
-  instr.Add(BlockOperand(Access::kWrite, dst, dst_bytes, copy.blocks, copy.dst_pitch, drain ? kBlockBytes : kL0cAlign));
-  instr.Add(BlockOperand(Access::kRead, src, src_bytes, copy.blocks, copy.src_pitch, drain ? kL0cAlign : kBlockBytes));
+  const auto operand = [&](Access access, const View& view, uint64_t pitch, uint64_t unit_pitch, DType type) {
+    Operand out = BlockOperand(access, view, copy.elements * isa::SizeOf(type), shape.count, pitch,
+                               view.mem == Mem::kUb ? kBlockBytes : kL0cAlign);
+    if (copy.units == 1) return out;
+    out.count = 0;
+    out.Add({view.address, copy.elements * isa::SizeOf(type), copy.units, static_cast<uint32_t>(unit_pitch),
+             shape.count, static_cast<uint32_t>(pitch)});
+    return out;
+  };
+  instr.Add(operand(Access::kWrite, dst, copy.dst_pitch, copy.dst_unit_pitch, shape.dst_type));
+  instr.Add(operand(Access::kRead, src, copy.src_pitch, copy.src_unit_pitch, shape.src_type));
   core.Issue(instr, [copy, to = Pointer(core, dst), from = Pointer(core, src), overflow = OverflowMode(core)] {
     isa::Copy(copy, to, from, overflow);
   });

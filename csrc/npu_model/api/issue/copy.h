@@ -20,7 +20,7 @@ void IssueCopy(const View& dst, const View& src, const CopyShape& shape, Site si
 // The `count` form: bytes must be a multiple of 32.
 void IssueCopyBytes(const View& dst, const View& src, uint64_t bytes, Site site);
 
-// Fractal copies between L0C and UB. `count` blocks of `length` fractals; the gap on the L0C side in fractals, on the
+// Copies between L0C and UB. `count` blocks of `length` fractals; the gap on the L0C side in fractals, on the
 // UB side in 32-byte blocks.
 struct FractalCopy {
   uint32_t count = 1;
@@ -29,6 +29,7 @@ struct FractalCopy {
   uint32_t dst_gap = 0;
   DType dst_type = DType::kFloat;
   DType src_type = DType::kFloat;
+  bool first_rows = false;  // of a fractal only the first row of 16 moves; UB holds these one behind the other
   bool relu = false;
   float deq_scale = 1.0f;
 };

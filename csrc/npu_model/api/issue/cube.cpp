@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "issue/cube.h"
 
+#include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "isa/copy.h"
 #include "issue/regions.h"
@@ -204,6 +207,54 @@ void IssueLoadData3D(const View& dst, const View& src, isa::Img2Col shape, Site 
   }
   instr.Add(read);
   core.Issue(instr, [shape, to = Pointer(core, dst), from = Pointer(core, src)] { isa::LoadImg2Col(shape, to, from); });
+}
+
+void IssueLoadFractals3D(const View& dst, const View& src, isa::Img2ColFractals walk, Site site) {
+  Core& core = Core::Current();
+  if (src.mem != Mem::kL1 || (dst.mem != Mem::kL0a && dst.mem != Mem::kL0b)) {
+    core.Fault(
+        Rule::kUnsupported, "LoadData", site,
+        std::string("there is no LoadData (3D) from ") + Name(src.mem) + " to " + Name(dst.mem) + " in the model");
+    return;
+  }
+  isa::Img2Col& map = walk.map;
+  map.to_l0b = dst.mem == Mem::kL0b;
+  if (map.to_l0b && map.element_bytes != 2) {
+    core.Fault(Rule::kUnsupported, "LoadData", site, "LoadData (3D) transposes 16-bit elements only on this chip");
+    return;
+  }
+  if (map.height == 0 || map.width == 0 || map.stride_w == 0 || map.stride_h == 0 || map.filter_w == 0 ||
+      map.filter_h == 0 || map.dilation_w == 0 || map.dilation_h == 0 || walk.repeats == 0 || walk.dst_stride == 0 ||
+      walk.tap_w >= map.filter_w || walk.tap_h >= map.filter_h) {
+    core.Fault(Rule::kParam, "LoadData", site,
+               "LoadData3DParamsV1: l1H, l1W, strides, filter sizes, dilations, repeatTime and jumpStride must not be "
+               "0, and fetchFilterW, fetchFilterH must lie in the filter");
+    return;
+  }
+  std::vector<uint64_t> rows = isa::RowsOf(walk);
+  std::vector<uint64_t> touched;
+  for (const uint64_t row : rows) {
+    if (row != isa::kPaddingRow) touched.push_back(src.address + row);
+  }
+  std::sort(touched.begin(), touched.end());
+  touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+  Instr instr(Queue::kMte1, "LoadData", site,
+              FractalCost(map.to_l0b ? CostClass::kLoadL0b : CostClass::kLoadL0a, walk.repeats));
+  instr.Add(FractalOperand(Access::kWrite, dst, 0, walk.repeats, uint64_t{walk.dst_stride} * kFractalBytes));
+  Operand read = Start(Access::kRead, src, 0, kBlockBytes);
+  Region* regions = RegionStorage(1, static_cast<uint32_t>(touched.size()));
+  for (const uint64_t at : touched) {
+    if (read.count != 0 && regions[read.count - 1].base + regions[read.count - 1].len == at) {
+      regions[read.count - 1].len += kBlockBytes;
+    } else {
+      regions[read.count++] = {at, kBlockBytes};
+    }
+  }
+  read.external = regions;
+  if (read.count != 0) instr.Add(read);
+  core.Issue(instr, [walk, rows = std::move(rows), to = Pointer(core, dst), from = Pointer(core, src)] {
+    isa::LoadImg2ColFractals(walk, rows, to, from);
+  });
 }
 
 void IssueMmad(const View& c, const View& a, const View& b, isa::MmadShape shape, Site site) {

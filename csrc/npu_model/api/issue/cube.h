@@ -21,6 +21,8 @@ void IssueLoadData2D(const View& dst, const View& src, const FractalLoad& load, 
 
 void IssueLoadData3D(const View& dst, const View& src, isa::Img2Col shape, Site site);
 
+void IssueLoadFractals3D(const View& dst, const View& src, isa::Img2ColFractals walk, Site site);
+
 void IssueMmad(const View& c, const View& a, const View& b, isa::MmadShape shape, Site site);
 
 // `repeats` times 512 bytes of one 16-bit value in L1, L0A or L0B.

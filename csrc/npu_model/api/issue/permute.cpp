@@ -138,6 +138,46 @@ void IssueTranspose(const View& dst, const View& src, Site site) {
   core.Issue(instr, [to = Pointer(core, dst), from = Pointer(core, src)] { isa::TransposeBlock(to, from); });
 }
 
+void IssueTransposeImages(const View& dst, const View& src, const TransposeImages& shape, Site site) {
+  Core& core = Core::Current();
+  constexpr const char* kName = "Transpose";
+  constexpr uint32_t kMaxSide = 4095;
+  using Form = TransposeImages::Form;
+  if (shape.form == Form::kNothing) return;
+  if (shape.form == Form::kOther) {
+    core.Fault(Rule::kUnsupported, kName, site,
+               "only TRANSPOSE_ND2ND_B16, TRANSPOSE_NCHW2NHWC and TRANSPOSE_NHWC2NCHW exist on this chip");
+    return;
+  }
+  if (shape.form == Form::kBlock) {
+    if (shape.elem_bytes == 2) return IssueTranspose(dst, src, site);
+    core.Fault(Rule::kUnsupported, kName, site, "TRANSPOSE_ND2ND_B16 takes 16-bit elements");
+    return;
+  }
+  if (!CheckUb(core, dst, kName, site) || !CheckUb(core, src, kName, site)) return;
+  const uint32_t plane = shape.rows * shape.columns / std::max(shape.channels, 1u);
+  if (shape.channels > kMaxSide || plane > kMaxSide || plane * shape.elem_bytes % kBlockBytes != 0) {
+    core.Fault(Rule::kParam, kName, site,
+               "cSize and hSize * wSize must be at most 4095, and hSize * wSize a multiple of 32 bytes; got cSize " +
+                   std::to_string(shape.channels) + ", hSize * wSize " + std::to_string(plane));
+    return;
+  }
+  const uint32_t bytes = shape.rows * shape.columns * shape.elem_bytes;
+  if (bytes == 0) return;
+  for (uint32_t image = 0; image < shape.images; ++image) {
+    const View to = {dst.mem, dst.address + uint64_t{image} * bytes, dst.origin};
+    const View from = {src.mem, src.address + uint64_t{image} * bytes, src.origin};
+    Instr instr(Queue::kV, kName, site,
+                VectorCost((bytes + isa::kRepeatBytes - 1) / isa::kRepeatBytes, kPermuteWeight));
+    instr.overlap = OverlapRule::kDisjoint;
+    instr.Add(MakeOperand(Mem::kUb, Access::kWrite, to.address, bytes, kBlockBytes, to.origin));
+    instr.Add(MakeOperand(Mem::kUb, Access::kRead, from.address, bytes, kBlockBytes, from.origin));
+    core.Issue(instr, [shape, out = Pointer(core, to), in = Pointer(core, from)] {
+      isa::TransposeMatrix(shape.rows, shape.columns, shape.elem_bytes, out, in);
+    });
+  }
+}
+
 void IssueGather(uint32_t elem_bytes, const View& dst, const View& src, const View& offsets, uint32_t base_offset,
                  const LaneForm& form, uint32_t dst_repeat, Site site) {
   Core& core = Core::Current();

@@ -16,6 +16,18 @@ struct TransDataShape {
 // 16 UB addresses on each side.
 void IssueTransData(const View (&dst)[16], const View (&src)[16], const TransDataShape& shape, Site site);
 
+// `images` times: `rows` x `columns` elements, transposed. kBlock: a 16x16 matrix of 16-bit elements; kOther: a form
+// that the chip does not have.
+struct TransposeImages {
+  enum class Form : uint8_t { kNothing, kBlock, kImages, kOther } form = Form::kNothing;
+  uint32_t images = 0;
+  uint32_t rows = 0;
+  uint32_t columns = 0;
+  uint32_t channels = 0;
+  uint32_t elem_bytes = 2;
+};
+void IssueTransposeImages(const View& dst, const View& src, const TransposeImages& shape, Site site);
+
 void IssueTranspose(const View& dst, const View& src, Site site);
 
 void IssueGather(uint32_t elem_bytes, const View& dst, const View& src, const View& offsets, uint32_t base_offset,

@@ -241,7 +241,7 @@ void IssueCast(DType dst_type, DType src_type, isa::Round mode, const View& dst,
   const Stride s = Bytes(strides.src_block, strides.src_repeat);
   instr.Add(VectorOperand(0, Access::kWrite, dst, dst_size, lanes, d));
   instr.Add(VectorOperand(1, Access::kRead, src, src_size, lanes, s));
-  const float scale = isa::HalfToFloat(core.spr().deq_scale);
+  const float scale = isa::HalfToFloat(static_cast<uint16_t>(core.spr().deq_scale));
   core.Issue(instr, [dst_type, src_type, mode, lanes, to = At(core, dst, d), from = At(core, src, s), scale,
                      overflow = OverflowMode(core)] {
     isa::Cast(dst_type, src_type, mode, lanes, to, from, overflow, scale);

@@ -98,7 +98,7 @@ extern "C" __global__ __aicore__ void illegal(GM_ADDR in, GM_ADDR, GM_ADDR tilin
       DataCopy(x, c, DataCopyParams(1, 1, 0, 0), DataCopyEnhancedParams());
       break;
     case 18:
-      matrix.blockMode = BlockMode::BLOCK_MODE_VECTOR;
+      matrix.blockMode = BlockMode::BLOCK_MODE_SMALL_CHANNEL;
       DataCopy(x, c, DataCopyParams(1, 1, 0, 0), matrix);
       break;
     case 19:

@@ -125,3 +125,17 @@ extern "C" __global__ __aicore__ void vec_index(GM_ADDR image, GM_ADDR, GM_ADDR 
     IndexOf<int32_t>(ub, c);
   });
 }
+
+// Call::extra: n, c, h, w; Call::mode: the TransposeType; Call::type: bytes of an element.
+extern "C" __global__ __aicore__ void transpose_images(GM_ADDR image, GM_ADDR, GM_ADDR tiling) {
+  OnImage(image, tiling, [](auto& ub, const Call& c) {
+    const TransposeParamsExt params(c.extra[0], c.extra[1], c.extra[2], c.extra[3], static_cast<TransposeType>(c.mode));
+    const auto call = [&](auto element) {
+      using T = decltype(element);
+      Transpose(At<T>(ub, c.offset[0]), At<T>(ub, c.offset[1]), At<uint8_t>(ub, c.offset[2]), params);
+    };
+    if (c.type == 1) return call(uint8_t());
+    if (c.type == 2) return call(half());
+    call(float());
+  });
+}

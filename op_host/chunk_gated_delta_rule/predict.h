@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Model cycles of a launch in closed form, under the pessimistic cost parameters.
+#ifndef CHUNK_GDR_OP_HOST_CHUNK_GATED_DELTA_RULE_PREDICT_H_
+#define CHUNK_GDR_OP_HOST_CHUNK_GATED_DELTA_RULE_PREDICT_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "../../op_kernel/chunk_gated_delta_rule/tiling.h"
+
+namespace chunk_gdr::host {
+
+// Cycles of a core: before its first item, for each item beside its chunks, and for each of its chunks.
+struct CycleCosts {
+  int64_t launch = 0;
+  int64_t item = 0;
+  int64_t chunk = 0;
+};
+
+// From the dims, flags and slices of `tiling`; its own costs are not read.
+CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& tiling, bool state_is_half);
+
+// Cycles of each core for these lengths, of which there are tiling.sequences; the tiling carries its costs.
+std::vector<int64_t> PredictCycles(const ChunkGatedDeltaRuleTiling& tiling, const CycleCosts& costs,
+                                   const std::vector<int64_t>& lengths, uint32_t cores);
+
+}  // namespace chunk_gdr::host
+
+#endif  // CHUNK_GDR_OP_HOST_CHUNK_GATED_DELTA_RULE_PREDICT_H_

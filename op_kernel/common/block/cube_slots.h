@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// L0A and L0B as two slots each, so that the loads of one product run while the Cube works on the one before.
+#ifndef CHUNK_GDR_COMMON_BLOCK_CUBE_SLOTS_H_
+#define CHUNK_GDR_COMMON_BLOCK_CUBE_SLOTS_H_
+
+#include "../arch.h"
+#include "../tile/sync.h"
+
+namespace chunk_gdr {
+
+using AscendC::LocalTensor;
+
+class CubeSlots {
+ public:
+  __aicore__ inline void Open(const LocalTensor<half>& l0a, const LocalTensor<half>& l0b, uint32_t slot_elems) {
+    l0a_ = l0a;
+    l0b_ = l0b;
+    slot_elems_ = slot_elems;
+    Signal<HardEvent::M_MTE1>(0);
+    Signal<HardEvent::M_MTE1>(1);
+  }
+  __aicore__ inline void Close() {
+    Await<HardEvent::M_MTE1>(0);
+    Await<HardEvent::M_MTE1>(1);
+  }
+
+  // The next slot, free for loads; then products between Loaded and Done. Two slots may be open at a time.
+  __aicore__ inline int32_t Begin() {
+    slot_ = 1 - slot_;
+    Await<HardEvent::M_MTE1>(slot_);
+    return slot_;
+  }
+  __aicore__ inline void Loaded(int32_t slot) { Handoff<HardEvent::MTE1_M>(slot); }
+  __aicore__ inline void Done(int32_t slot) { Signal<HardEvent::M_MTE1>(slot); }
+
+  __aicore__ inline LocalTensor<half> A(int32_t slot, uint32_t fractal = 0) { return l0a_[slot * slot_elems_ + fractal * kFractalElems]; }
+  __aicore__ inline LocalTensor<half> B(int32_t slot, uint32_t fractal = 0) { return l0b_[slot * slot_elems_ + fractal * kFractalElems]; }
+
+ private:
+  LocalTensor<half> l0a_;
+  LocalTensor<half> l0b_;
+  uint32_t slot_elems_ = 0;
+  int32_t slot_ = 0;
+};
+
+}  // namespace chunk_gdr
+
+#endif  // CHUNK_GDR_COMMON_BLOCK_CUBE_SLOTS_H_

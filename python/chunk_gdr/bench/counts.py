@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a chunk, an item and a launch cost, as polynomials in the head dims.
+
+    python -m chunk_gdr.bench.counts
+
+With r and s the strips of 16 columns of k and v, each cost is near a + b r + c s + d r s. The costs are differences of
+runs of one core; copies of states count apart, as bytes and latencies. The constants of
+op_host/chunk_gated_delta_rule/predict.cpp come from here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Sequence
+
+import numpy as np
+
+from ..cases import CHUNK, Case, make_inputs
+from ..runner import call_operator
+
+STRIPS = (1, 2, 4, 5, 6, 8)
+FEW, MANY = 4, 8  # chunks
+GM_LATENCY = 700  # of each copy of a state, which nothing overlaps
+
+
+@dataclass
+class Fit:
+    """Cycles = one + r * strips of k + s * strips of v + rs * both."""
+
+    one: float
+    r: float
+    s: float
+    rs: float
+    worst: float  # largest difference from a measurement
+
+    def at(self, r: float, s: float) -> float:
+        return self.one + self.r * r + self.s * s + self.rs * r * s
+
+
+def run(sequences: int, chunks: int, r: int, s: int, **options) -> np.ndarray:
+    """Cycles of one core with one head: in all, and what it takes to copy everything from GM, and to GM."""
+    case = Case(lengths=(CHUNK * chunks,) * sequences, nk=1, nv=1, dk=16 * r, dv=16 * s, **options)
+    model = call_operator(make_inputs(case), "model", cores=1, checked=False).model
+    queues = (model["blocks"][0]["queues"][name] for name in ("MTE2", "MTE3"))
+    copies = (queue["busy"] + GM_LATENCY * queue["instructions"] for queue in queues)
+    return np.array([model["model_cycles"]["total"], *copies])
+
+
+def costs(r: int, s: int) -> dict[str, float]:
+    """By the names of predict.cpp's constants."""
+
+    def chunk(**options) -> np.ndarray:
+        return (run(1, MANY, r, s, **options) - run(1, FEW, r, s, **options)) / (MANY - FEW)
+
+    def item(**options) -> np.ndarray:
+        return run(2, FEW, r, s, **options) - run(1, FEW, r, s, **options) - FEW * each
+
+    each = chunk()
+    whole, no_state = item(), item(state=None)
+    store, store_copies = (chunk(chunk_state=True) - each)[[0, 2]]
+    enter, enter_copies = (whole - no_state)[[0, 1]]
+    return {
+        "chunk": each[0],
+        "norm": chunk(l2norm=True)[0] - each[0],
+        "enter state": enter - enter_copies,
+        "store state": store - store_copies,
+        "item": no_state[0] - store,
+        "launch": np.mean([run(1, chunks, r, s)[0] - chunks * each[0] for chunks in (1, FEW)]) - whole[0],
+    }
+
+
+def fit(strips: Sequence[int] = STRIPS) -> dict[str, Fit]:
+    grid = [(r, s) for r in strips for s in strips]
+    measured = [costs(r, s) for r, s in grid]
+    terms = np.array([(1, r, s, r * s) for r, s in grid], dtype=np.float64)
+    fits = {}
+    for name in measured[0]:
+        values = np.array([m[name] for m in measured])
+        solution = np.linalg.lstsq(terms, values, rcond=None)[0]
+        fits[name] = Fit(*map(float, solution), float(np.abs(terms @ solution - values).max()))
+    return fits
+
+
+def text(fits: dict[str, Fit]) -> str:
+    lines = ["                     1         r         s        rs     worst      D 64     D 128"]
+    for name, f in fits.items():
+        columns = (f.one, f.r, f.s, f.rs, f.worst, f.at(4, 4), f.at(8, 8))
+        lines.append(f"{name:12s}" + "".join(f"{round(value, 1) + 0.0:10.1f}" for value in columns))
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(text(fit()))

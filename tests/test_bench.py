@@ -157,16 +157,16 @@ def test_wrong_use_is_one_line(capsys, argv, message):
 
 def test_the_plan_has_the_counts():
     """What runs of one core give is near a polynomial in the strips, and near what the plan weighs work by."""
-    fits = counts.fit(strips=(1, 4, 8))
+    fits = counts.fit()
     chunk = fits["chunk"]
     assert chunk.worst < 0.04 * chunk.one and min(chunk.one, chunk.r, chunk.s, chunk.rs) > 0
     # The others come once to a chunk or less: an error of a few percent of a chunk is one of a few percent.
-    assert max(fits[name].worst for name in ("norm", "enter state", "store state", "item")) < 0.08 * chunk.one
+    assert max(fits[name].worst for name in ("norm", "enter state", "store state", "item")) < 0.09 * chunk.one
     assert fits["launch"].worst < 0.1 * fits["launch"].one
-    for strips, pieces in ((4, 2), (8, 4)):
+    for strips in (4, 8):
         measured = {name: f.at(strips, strips) for name, f in fits.items()}
-        copies = 700 * pieces + 4 * (16 * strips) ** 2 / 17
-        enter, store = measured["enter state"] + copies, measured["store state"] + copies
+        copy = 700 + 4 * (16 * strips) ** 2 / 17
+        enter, store = measured["enter state"] + copy, measured["store state"] + copy
 
         def plan(**changes):
             case = Case(lengths=(640,), nk=1, nv=1, dk=16 * strips, dv=16 * strips)

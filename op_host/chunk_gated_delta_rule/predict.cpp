@@ -23,24 +23,28 @@ struct Count {
 
 // A chunk takes the pipeline as long as its chain of barriers on the Vector queue; the copies between GM and UB hide
 // behind it, at D 128 with 3,900 cycles. `python -m chunk_gdr.bench.counts` prints these constants.
-constexpr Count kChunkChain = {5693, 54, 326, 9.9};
-constexpr Count kNormChain = {1668, 294, 22, -2.6};  // what an l2norm adds to it
+constexpr Count kChunkChain = {5630, 79, 343, 4.3};
+constexpr Count kNormChain = {1564, 298, 29, 1.1};  // what an l2norm adds to it
 
 // The constants in L1, the two steps that fill the pipeline, and out of the last chunk.
-constexpr Count kLaunch = {7611, 217, 479, 6.2};
+constexpr Count kLaunch = {7473, 186, 459, 11.2};
 
 // The first products with a state, and its way from and to GM, overlap with nothing: beside the copies, the rows of a
 // state become NZ, and NZ becomes rows.
-constexpr Count kItem = {178, 69, 58, 1.6};
-constexpr Count kEnterState = {-3, 11, -6, 8.5};
-constexpr Count kStoreState = {181, -33, -30, 26.1};
+constexpr Count kItem = {189, 69, 55, -2.2};
+constexpr Count kEnterState = {-380, 58, 167, -21.7};
+constexpr Count kStoreState = {-198, -11, 119, 9.3};
 
-// A state is copied in pieces, one after the other.
-double StateCopies(const ChunkGatedDeltaRuleTiling& t, int64_t v_strips, bool state_is_half) {
-  const int64_t per_tile = CeilDiv<int64_t>(t.k_dim, PieceCols(BucketOf(t.k_dim, t.v_dim)));
-  const int64_t pieces = per_tile * std::min<int64_t>(v_strips, kTiles);
+// A state is copied in pieces; each is under way while the one before becomes NZ, or rows.
+double StateCopy(const ChunkGatedDeltaRuleTiling& t, int64_t v_strips, bool state_is_half) {
   const int64_t bytes = v_strips * kFractal * t.k_dim * (state_is_half ? 2 : 4);
-  return static_cast<double>(pieces) * kCost.gm_latency + static_cast<double>(bytes) / kCost.gm_bytes_per_cycle;
+  return kCost.gm_latency + static_cast<double>(bytes) / kCost.gm_bytes_per_cycle;
+}
+
+// A row of a [T, heads, strips * 16] tensor, rounded up to whole bursts.
+double RowCopy(int64_t strips) {
+  const int64_t bytes = RoundUp<int64_t>(strips * kFractal * 2, kCost.gm_burst_bytes);
+  return static_cast<double>(bytes) / kCost.gm_bytes_per_cycle;
 }
 
 }  // namespace
@@ -50,13 +54,16 @@ CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& t, bool state_is_half) 
   const int64_t v_strips = CeilDiv<int64_t>(t.v_tile_dim, kFractal);
   const auto r = static_cast<double>(k_strips);
   const auto s = static_cast<double>(v_strips);
-  const double copies = StateCopies(t, v_strips, state_is_half);
-  const double enter = t.has_state ? copies + kEnterState.At(r, s) : 0;
-  const double store = copies + kStoreState.At(r, s);
+  const double copy = StateCopy(t, v_strips, state_is_half);
+  const double enter = t.has_state ? copy + kEnterState.At(r, s) : 0;
+  const double store = copy + kStoreState.At(r, s);
   const double item = kItem.At(r, s) + enter + store;
   const double norm = t.use_qk_l2norm ? kNormChain.At(r, s) : 0;
   const double chunk = kChunkChain.At(r, s) + norm + (t.has_chunk_state ? store : 0);
-  return {static_cast<int64_t>(kLaunch.At(r, s)), static_cast<int64_t>(item), static_cast<int64_t>(chunk)};
+  // The rows of the first chunk are waited for, and a short one has fewer.
+  const double missing = static_cast<double>(kChunk - std::min<int64_t>(t.tokens, kChunk));
+  const double launch = kLaunch.At(r, s) - missing * (2 * RowCopy(k_strips) + RowCopy(v_strips));
+  return {static_cast<int64_t>(launch), static_cast<int64_t>(item), static_cast<int64_t>(chunk)};
 }
 
 std::vector<int64_t> PredictCycles(const ChunkGatedDeltaRuleTiling& tiling, const CycleCosts& costs,

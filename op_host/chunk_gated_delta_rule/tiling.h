@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Host tiling: from the shapes of a call to the bytes, key, block count and workspace of its launch. Shapes only; lengths stay on the device.
+// Host tiling: from the shapes of a call to the bytes, key, block count and workspace of its launch. Shapes only; lengths stay on the
+// device.
 #ifndef CHUNK_GDR_OP_HOST_CHUNK_GATED_DELTA_RULE_TILING_H_
 #define CHUNK_GDR_OP_HOST_CHUNK_GATED_DELTA_RULE_TILING_H_
 

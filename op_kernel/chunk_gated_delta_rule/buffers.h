@@ -8,8 +8,8 @@
 
 namespace chunk_gdr {
 
-// Three lanes run at once: while chunk c meets the state, what chunk c + 1 needs no state for is computed, and v of chunk c + 1 and k, q and
-// the gates of chunk c + 2 are brought in. The numbers are the ten trace ids that AscendC leaves to the user.
+// Three lanes run at once: while chunk c meets the state, what chunk c + 1 needs no state for is computed, and v of chunk c + 1 and k, q
+// and the gates of chunk c + 2 are made ready. The numbers are the ten trace ids that AscendC leaves to the user.
 enum Stage : uint32_t {
   // loader
   kLoad,      // q, k, v, g, beta from GM; k, q, v to L1; gate pieces; out to GM
@@ -35,17 +35,17 @@ constexpr __aicore__ Lane LaneOf(uint32_t stage) { return stage < kGates ? kLoad
 constexpr uint32_t kBlocksPerSide = kChunk / kFractal;                          // of a [BT, BT] tile
 constexpr uint32_t kLowerBlocks = kBlocksPerSide * (kBlocksPerSide + 1) / 2;    // on and below the diagonal
 constexpr uint32_t kOffBlocks = kLowerBlocks - kBlocksPerSide;                  // below it
-// The segment sums are two products of 0/1 rows with masked gates: 64 rows that sum up to a token, times 64 columns that sum from a token on
-// and 16 that sum from the first; and 16 rows that sum the whole chunk over 64 that sum what follows a token, times the last 16 columns.
+// The segment sums are two products of 0/1 rows with masked gates: 64 rows that sum up to a token, times 64 columns that sum from after a
+// token and 16 that sum from the first; and 16 rows that sum the whole chunk over 64 that sum what follows a token, times the last 16.
 constexpr uint32_t kSegCols = kChunk + kFractal;
 constexpr uint32_t kTotalRows = kFractal + kChunk;
 constexpr uint32_t kGatePieces = 2;  // fp16 pieces of an fp32 gate
 constexpr uint32_t kSegInner = kGatePieces * kChunk;
-constexpr uint32_t kSubBlock = kFractal;      // rows of a diagonal block that is inverted in fp32
-constexpr uint32_t kLanes = 8;                // floats of one block: the solve keeps one matrix per lane
-constexpr uint32_t kL1Chunks = 3;             // chunks whose rows are in L1 at a time
-constexpr uint32_t kHandovers = 2;            // chunks whose intra-chunk results are in L1 at a time
-constexpr uint32_t kTiles = 2;                // slices of Dv that take turns on the queues
+constexpr uint32_t kSubBlock = kFractal;  // rows of a diagonal block that is inverted in fp32
+constexpr uint32_t kLanes = 8;            // floats of one block: an element of each of the four diagonal blocks, twice over
+constexpr uint32_t kL1Chunks = 3;         // chunks whose rows are in L1 at a time
+constexpr uint32_t kHandovers = 2;        // chunks whose intra-chunk results are in L1 at a time
+constexpr uint32_t kTiles = 2;            // slices of Dv that take turns on the queues
 constexpr uint32_t kCubeSlots = 2;
 constexpr uint32_t kSlotElems = kL0ABytes / kCubeSlots / 2;
 
@@ -79,11 +79,11 @@ enum Buffer : uint32_t {
   // hi, then lo
   kScoresHalves,
   kAHalves,       // of A below the diagonal blocks
-  kSolveA, kSolveX,  // lanes-last [16][16][8]
+  kSolveA, kSolveX,  // [16][16][2][4] and [16][8][2][4], see tri_inverse.h
   kInverse, kInverseRest, kInverseHalves,
   kCombine32, kCombineHalves,
   kColumnFactors, // [4][64]: beta r of 16 tokens, four times over
-  kHandoverFactors,  // [BT, 16]
+  kHandoverFactors,  // the key factors [BT, 16], then the query factors
   // inter-chunk
   kConstantsUb,
   kNormTile, kNormSum, kNormVectors,
@@ -110,6 +110,7 @@ enum Buffer : uint32_t {
   kSegC, kTotalsC, kScoresC, kSolveC,
   kKeyStateC, kKeyStateC1,
   kOutC, kOutC1,      // e^G Q S^T, then out / scale
+  kResidualC, kResidualC1,  // -e^G K S^T, then less its hi
   kVNewC, kVNewC1,
   kStateC, kStateC1,  // S [tile, k], between its chunks too
   kBufferCount
@@ -160,7 +161,7 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   ub(kScoresHalves, "scores_halves", H, 2 * kLowerBlocks * W, W, kSplit, kSolve);
   ub(kAHalves, "a_halves", H, 2 * kOffBlocks * W, W, kSplit, kSolve);
   ub(kSolveA, "solve_a", F, kSubBlock * kSubBlock, kLanes, kSplit, kSolve);
-  ub(kSolveX, "solve_x", F, kSubBlock * kSubBlock, kBlocksPerSide, kSplit, kSolve);
+  ub(kSolveX, "solve_x", F, kSubBlock * kSubBlock / 2, kLanes, kSplit, kSolve);
   ub(kInverse, "inverse", F, kLowerBlocks * W + 2 * kBlocksPerSide, W, kSolve, kCombine);
   ub(kInverseRest, "inverse_rest", F, kLowerBlocks * W + 2 * kBlocksPerSide, W, kCombine, kCombine);
   ub(kInverseHalves, "inverse_halves", H, 2 * (kLowerBlocks * W + 2 * kBlocksPerSide), W, kCombine, kCombine);
@@ -188,7 +189,7 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   ub(kOutHalf, "out_half", H, T, V, kLoad, kState);
   ub(kOut32, "out_32", F, T, V, kState, kState);
   tile(kResidualHi, "residual_hi", "residual_hi_1", T, V, kResidual, kResidual);
-  tile(kResidualLo, "residual_lo", "residual_lo_1", T, V, kResidual, kResidual);
+  tile(kResidualLo, "residual_lo", "residual_lo_1", T, V, kCarry, kCarry);
   tile(kVNewHi, "v_new_hi", "v_new_hi_1", T, V, kVNew, kVNew);
   tile(kVScaledHi, "v_scaled_hi", "v_scaled_hi_1", T, V, kVNew, kVNew);
   tile(kVScaledLo, "v_scaled_lo", "v_scaled_lo_1", T, V, kVNew, kVNew);
@@ -207,14 +208,15 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
     t.rows[id].phase = Phase::kOdd;
   }
   t.rows[kChunkDecay].phase = Phase::kEven;
-  constexpr Buffer kSecondQuarter[] = {kKeyState, kKeyState1, kQueryState, kStatePiece, kVNew32, kVNew321, kOutRows, kNormTile, kSegments, kDecays};
   constexpr Buffer kFirstQuarter[] = {kGateOperandUb, kScoresK, kScoresQ, kSolveA, kSolveX, kRows0, kRows1};
+  constexpr Buffer kSecondQuarter[] = {kKeyState, kKeyState1, kQueryState, kStatePiece, kVNew32,
+                                       kVNew321,  kOutRows,   kNormTile,   kSegments,   kDecays};
+  constexpr Buffer kThirdQuarter[] = {kKeyStateScaled, kKeyStateScaled1, kQueryStateScaled, kStatePieceScaled, kVNewScaled,
+                                      kVNewScaled1,    kOut32,           kNormSum,          kNormVectors,      kConstantsUb,
+                                      kScoresHalves,   kInverseHalves,   kDiagonalA};
   for (const Buffer id : kFirstQuarter) {
     t.rows[id].quarter = 0;
   }
-  constexpr Buffer kThirdQuarter[] = {kKeyStateScaled, kKeyStateScaled1, kQueryStateScaled, kStatePieceScaled, kVNewScaled, kVNewScaled1,
-                                      kOut32, kNormSum, kNormVectors, kConstantsUb,
-                                      kScoresHalves, kInverseHalves, kDiagonalA};
   for (const Buffer id : kSecondQuarter) {
     t.rows[id].quarter = 1;
   }
@@ -258,6 +260,7 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   on(kSolveC, "solve_c", C, T / 2, T / 2);
   both(kKeyStateC, "key_state_c", "key_state_c_1", C, T, V);
   both(kOutC, "out_c", "out_c_1", C, T, V);
+  both(kResidualC, "residual_c", "residual_c_1", C, T, V);
   both(kVNewC, "v_new_c", "v_new_c_1", C, T, V);
   both(kStateC, "state_c", "state_c_1", C, V, D);
   return t;

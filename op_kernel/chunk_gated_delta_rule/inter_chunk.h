@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inter-chunk lane: a chunk meets the state. Two slices of Dv take turns, so that one is on the Vector queue while the other is on its way
-// through L1, L0 and the Cube. S stays in L0C, in fp32, from the first chunk of its item to the last.
+// The inter-chunk lane: a chunk meets the state. Two slices of Dv take turns, so that one is on the Vector queue while the other is on its
+// way through L1, L0 and the Cube. S stays in L0C, in fp32, from the first chunk of its item to the last.
 #ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_INTER_CHUNK_H_
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_INTER_CHUNK_H_
 
@@ -72,25 +72,24 @@ class InterChunk {
       return;
     }
     const StageScope stage(kResidual);
+    const uint32_t n = strips_[t];
     Round(Of<kResidualHi, half>(t), Of<kKeyStateScaled, float>(t), ValueElems(t));
-  }
-
-  __aicore__ inline void RestOfResidual(uint32_t t) {
-    if (!Active(t)) {
-      return;
-    }
-    const StageScope stage(kResidual);
-    SubtractHi(Of<kKeyStateScaled, float>(t), Of<kResidualHi, half>(t), ValueElems(t));
+    PreloadResult(Of<kResidualC, float>(t), Of<kKeyStateScaled, float>(t), kSide * n);
+    Handoff<HardEvent::V_MTE3>(t);
+    AscendC::DataCopy(Of<kResidualHiL1, half>(t), Of<kResidualHi, half>(t), ValueElems(t));
+    Signal<HardEvent::MTE3_MTE1>(t);
+    SubtractHi(Of<kResidualC, float>(t), Of<kResidualHiL1, half>(t), t);
+    Signal<HardEvent::M_V>(t);
   }
 
   __aicore__ inline void SendResidual(uint32_t t) {
     if (!Active(t)) {
       return;
     }
-    const StageScope stage(kResidual);
-    Round(Of<kResidualLo, half>(t), Of<kKeyStateScaled, float>(t), ValueElems(t));
+    const StageScope stage(kCarry);
+    Await<HardEvent::M_V>(t);
+    CopyResult(Of<kResidualLo, half>(t), Of<kResidualC, float>(t), 1, kSide * strips_[t], 0, 0);
     Handoff<HardEvent::V_MTE3>(t);
-    AscendC::DataCopy(Of<kResidualHiL1, half>(t), Of<kResidualHi, half>(t), ValueElems(t));
     AscendC::DataCopy(Of<kResidualLoL1, half>(t), Of<kResidualLo, half>(t), ValueElems(t));
   }
 
@@ -222,7 +221,7 @@ class InterChunk {
       return;
     }
     const StageScope stage(kVNew);
-    SubtractHi(Of<kVNewScaled, float>(t), Of<kVScaledHi, half>(t), ValueElems(t));
+    chunk_gdr::SubtractHi(Of<kVNewScaled, float>(t), Of<kVScaledHi, half>(t), ValueElems(t));
   }
 
   __aicore__ inline void SendVNew(uint32_t t) {
@@ -274,7 +273,7 @@ class InterChunk {
       CopyResult(Of<kStateHalf, half>(t), Of<kStateC, float>(t), 1, StateFractals(t), 0, 0);
     }
     out_[t].offset = (chunk_.token * tiling_.v_heads + chunk_.item.v_head) * tiling_.v_dim + chunk_.item.v_begin +
-                  (t == 0 ? 0 : strips_[0] * kFractal);
+                     (t == 0 ? 0 : strips_[0] * kFractal);
     out_[t].live = chunk_.live;
     out_[t].strips = strips_[t];
     // A small scale's power of two comes last, and in fp32, so that out is rounded once.
@@ -386,6 +385,17 @@ class InterChunk {
     }
   }
 
+  // c -= hi, a [BT, slice] tile whose rounding hi is: exact in fp32.
+  __aicore__ inline void SubtractHi(const LocalTensor<float>& c, const LocalTensor<half>& hi, uint32_t t) {
+    const int32_t slot = slots_.Begin();
+    LoadA(slots_.A(slot), 0, kSide, {Get<kMinusOneL1, half>(), kSide, 0, 0}, kSide, kSide);
+    Await<HardEvent::MTE3_MTE1>(t);
+    LoadB(slots_.B(slot), 0, {hi, kSide, 0, 0}, kSide, strips_[t]);
+    slots_.Loaded(slot);
+    Multiply(c, slots_.A(slot), slots_.B(slot), kSide, strips_[t], kSide, Onto::kSettled);
+    slots_.Done(slot);
+  }
+
   // S += factor hi, factor +1 or -1: S - hi is exact in fp32, and so is the way back.
   __aicore__ inline void AddStateHi(uint32_t t, const LocalTensor<half>& factor) {
     const uint32_t n = strips_[t];
@@ -443,35 +453,48 @@ class InterChunk {
 
   // --- state from and to GM, piece by piece ---
 
-  // S <- initial_state, or zeros.
+  // S <- initial_state, or zeros. While a piece becomes NZ, the next is on its way.
   __aicore__ inline void Enter() {
     const StageScope stage(kCarry);
     const auto nz = Get<kStatePiece, float>();
-    const auto rows = Get<kStatePieceScaled, StateT>();
     if (!tiling_.has_state) {
       AscendC::Duplicate(nz, 0.0f, PieceElems(0, 0));
       VectorDone();
+    } else {
+      LoadPiece(0);
     }
-    for (uint32_t t = 0; t < kTiles; ++t) {
-      for (uint32_t piece = 0; piece < kPieces; ++piece) {
-        if (PieceElems(t, piece) == 0) {
-          continue;
+    for (uint32_t i = 0; i < kTiles * kPieces; ++i) {
+      if (tiling_.has_state && i + 1 < kTiles * kPieces) {
+        LoadPiece(i + 1);
+      }
+      const uint32_t t = i / kPieces;
+      const uint32_t piece = i % kPieces;
+      if (PieceElems(t, piece) == 0) {
+        continue;
+      }
+      if (tiling_.has_state) {
+        Await<HardEvent::MTE2_V>(kStateRowsArrived + i % 2);
+        if constexpr (sizeof(StateT) == sizeof(float)) {
+          RowsToNz(nz, PieceInRows(i), strips_[t] * kFractal, PieceStrips(piece));
+        } else {
+          RowsToNz(nz, PieceInRows(i), strips_[t] * kFractal, PieceStrips(piece), PieceStrips(piece));
         }
-        if (tiling_.has_state) {
-          Handoff<HardEvent::V_MTE2>(kStateRowsRead);
-          AscendC::DataCopy(rows, gm_.initial_state[StateOffset(chunk_.item.sequence, t, piece)], PieceRows(t, piece, true));
-          Handoff<HardEvent::MTE2_V>(kStateRowsArrived);
-          if constexpr (sizeof(StateT) == sizeof(float)) {
-            RowsToNz(nz, rows, strips_[t] * kFractal, PieceStrips(piece));
-          } else {
-            RowsToNz(nz, rows, strips_[t] * kFractal, PieceStrips(piece), PieceStrips(piece));
-          }
-          VectorDone();
-        }
-        PreloadResult(StatePiece(t, piece), nz, strips_[t] * PieceStrips(piece));
         VectorDone();
       }
+      PreloadResult(StatePiece(t, piece), nz, strips_[t] * PieceStrips(piece));
+      VectorDone();
     }
+  }
+
+  __aicore__ inline void LoadPiece(uint32_t i) {
+    const uint32_t t = i / kPieces;
+    const uint32_t piece = i % kPieces;
+    if (PieceElems(t, piece) == 0) {
+      return;
+    }
+    Handoff<HardEvent::V_MTE2>(kStateRowsRead + i % 2);
+    AscendC::DataCopy(PieceInRows(i), gm_.initial_state[StateOffset(chunk_.item.sequence, t, piece)], PieceRows(t, piece, true));
+    Signal<HardEvent::MTE2_V>(kStateRowsArrived + i % 2);
   }
 
   // The halves of a fresh S and its products with the first chunk's rows.
@@ -503,31 +526,48 @@ class InterChunk {
     Signal<HardEvent::MTE3_MTE1>(t);
   }
 
-  // S to row `row` of a state tensor.
+  // S to row `row` of a state tensor. While a piece leaves, the next becomes rows.
   __aicore__ inline void Store(const GlobalTensor<StateT>& to, int64_t row) {
     const StageScope stage(kCarry);
     const auto nz = Get<kStatePiece, float>();
-    const auto rows = Get<kStatePieceScaled, StateT>();
     for (uint32_t t = 0; t < kTiles; ++t) {
       if (Active(t)) {
         AwaitState(t);
       }
-      for (uint32_t piece = 0; piece < kPieces; ++piece) {
-        if (PieceElems(t, piece) == 0) {
-          continue;
-        }
-        CopyResult(nz, StatePiece(t, piece), 1, strips_[t] * PieceStrips(piece), 0, 0);
-        VectorDone();
-        if constexpr (sizeof(StateT) == sizeof(float)) {
-          NzToRows(rows, nz, strips_[t] * kFractal, PieceStrips(piece));
-        } else {
-          NzToRows(rows, nz, strips_[t] * kFractal, PieceStrips(piece), PieceStrips(piece));
-        }
-        Handoff<HardEvent::V_MTE3>(kStateRowsReady);
-        AscendC::DataCopy(to[StateOffset(row, t, piece)], rows, PieceRows(t, piece, false));
-        Handoff<HardEvent::MTE3_V>(kStateRowsLeft);
+    }
+    bool leaving[2] = {false, false};
+    for (uint32_t i = 0; i < kTiles * kPieces; ++i) {
+      const uint32_t t = i / kPieces;
+      const uint32_t piece = i % kPieces;
+      if (PieceElems(t, piece) == 0) {
+        continue;
+      }
+      CopyResult(nz, StatePiece(t, piece), 1, strips_[t] * PieceStrips(piece), 0, 0);
+      if (leaving[i % 2]) {
+        Await<HardEvent::MTE3_V>(kStateRowsLeft + i % 2);
+      }
+      VectorDone();
+      if constexpr (sizeof(StateT) == sizeof(float)) {
+        NzToRows(PieceInRows(i), nz, strips_[t] * kFractal, PieceStrips(piece));
+      } else {
+        NzToRows(PieceInRows(i), nz, strips_[t] * kFractal, PieceStrips(piece), PieceStrips(piece));
+      }
+      Handoff<HardEvent::V_MTE3>(i % 2);  // the slices' ids are at rest between two chunks
+      AscendC::DataCopy(to[StateOffset(row, t, piece)], PieceInRows(i), PieceRows(t, piece, false));
+      Signal<HardEvent::MTE3_V>(kStateRowsLeft + i % 2);
+      leaving[i % 2] = true;
+      VectorDone();
+    }
+    for (uint32_t i = 0; i < 2; ++i) {
+      if (leaving[i]) {
+        Await<HardEvent::MTE3_V>(kStateRowsLeft + i);
       }
     }
+  }
+
+  // Rows of every other piece; between two chunks nothing else is in these buffers.
+  __aicore__ inline LocalTensor<StateT> PieceInRows(uint32_t i) {
+    return i % 2 == 0 ? Get<kStatePieceScaled, StateT>() : Get<kQueryStateScaled, StateT>();
   }
 
   __aicore__ inline int64_t StateOffset(int64_t row, uint32_t t, uint32_t piece) const {

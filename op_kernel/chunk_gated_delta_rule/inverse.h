@@ -23,7 +23,7 @@ class ChunkInverse {
     active_ = chunk.HasTokens();
   }
 
-  // The diagonal blocks of (I - A)^-1 in fp32, one per lane.
+  // The diagonal blocks of (I - A)^-1 in fp32, all four at once.
   __aicore__ inline void DiagonalToLanes() {
     if (!active_) {
       return;
@@ -233,7 +233,8 @@ class ChunkInverse {
     MultiplyPairs(slot, size);
   }
 
-  __aicore__ inline void Load(int32_t slot, uint32_t pair, uint32_t size, const NzBlock& a_hi, const NzBlock& a_lo, const NzBlock& b_hi, const NzBlock& b_lo) {
+  __aicore__ inline void Load(int32_t slot, uint32_t pair, uint32_t size, const NzBlock& a_hi, const NzBlock& a_lo, const NzBlock& b_hi,
+                              const NzBlock& b_lo) {
     const uint32_t at = pair * kThreeTerms * size * size;
     LoadAThreeTerms(slots_.A(slot, at), a_hi, a_lo, size, size);
     LoadBThreeTerms(slots_.B(slot, at), b_hi, b_lo, size, size);
@@ -243,13 +244,14 @@ class ChunkInverse {
     slots_.Loaded(slot);
     for (uint32_t p = 0; p < kSide / (2 * size); ++p) {
       const uint32_t at = p * kThreeTerms * size * size;
-      Multiply(Get<kSolveC, float>()[p * size * size * kFractalElems], slots_.A(slot, at), slots_.B(slot, at), size, size, kThreeTerms * size, Onto::kNothing);
+      Multiply(Get<kSolveC, float>()[p * size * size * kFractalElems], slots_.A(slot, at), slots_.B(slot, at), size, size,
+               kThreeTerms * size, Onto::kNothing);
     }
     Signal<HardEvent::M_V>(kIntraProduct);
     slots_.Done(slot);
   }
 
-  // The 16 factors of a strip, two blocks, four times over.
+  // The 16 factors of a strip, two blocks, four times over: an instruction for the first blocks of all strips, one for the second.
   __aicore__ inline void BuildColumnFactors() {
     constexpr uint64_t kLanesOfFour = 4 * kFloatsPerBlock;
     constexpr uint8_t kStripBlocks = kFractal / kFloatsPerBlock;

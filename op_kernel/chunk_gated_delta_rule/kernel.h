@@ -57,9 +57,9 @@ class ChunkGatedDeltaRule {
   }
 
  private:
-  // One chunk further in every lane. Each paragraph is what the Vector queue is given between two barriers: instructions that do not depend on
-  // one another. A slice's next paragraph comes after enough others for its operands to pass through L1, L0 and the Cube. What MTE3 carries
-  // for the loader and for out goes in small parts, behind what the Cube waits for.
+  // One chunk further in every lane. Up to each VectorDone is a step: what the Vector queue is given between two barriers, instructions
+  // that do not depend on one another. A slice's next step comes after enough others for its operands to pass through L1, L0 and the Cube.
+  // What MTE3 carries for the loader and for out goes in small parts, behind what the Cube waits for.
   __aicore__ inline void Advance(const Chunk& now, const Chunk& next, const Chunk& fetch, const Chunk& queries) {
     inter_.Start(now);
     inter_.FetchKeyState(0);
@@ -73,81 +73,77 @@ class ChunkGatedDeltaRule {
     inter_.DecayKeyState(1);
     inverse_.SendDiagonal();
     VectorDone();
-    inter_.RestOfResidual(0);
     inter_.RoundResidual(1);
-    VectorDone();
-    inter_.SendResidual(0);
-    inter_.RestOfResidual(1);
-    VectorDone();
-    inter_.SendResidual(1);
-    loader_.Receive(next, fetch);
+    loader_.ReceiveQueries(fetch);
     inter_.FetchQueryState(0);
     inter_.FetchState(0, 0);
     VectorDone();
     inter_.DecayQueryState(0);
-    inverse_.FetchInner(1);
-    loader_.ValuesToL1(next, 0);
+    inter_.DecayState(0, 0);
     VectorDone();
     inter_.PreloadOut(0);
     inter_.FetchQueryState(1);
-    inverse_.RestOfInner(1);
-    loader_.ValuesToL1(next, 1);
-    VectorDone();
-    inter_.DecayQueryState(1);
-    inverse_.SendInner(1);
-    loader_.ValuesToL1(next, 2);
-    VectorDone();
-    inter_.PreloadOut(1);
-    inter_.DecayState(0, 0);
-    loader_.ValuesToL1(next, 3);
+    inter_.SendResidual(0);
+    inverse_.FetchInner(1);
     VectorDone();
     inter_.PreloadState(0, 0);
     inter_.FetchState(0, 1);
-    loader_.ValuesToL1(next, 4);
+    inter_.SendResidual(1);
+    inverse_.RestOfInner(1);
     VectorDone();
+    inter_.DecayQueryState(1);
+    inverse_.SendInner(1);
+    loader_.ReceiveValues(next, fetch);
+    loader_.ValuesToL1(next, 0);
+    VectorDone();
+    inter_.PreloadOut(1);
+    loader_.ValuesToL1(next, 1);
+    loader_.ValuesToL1(next, 2);
     inter_.DecayState(0, 1);
     inverse_.FetchOuter16();
-    loader_.ValuesToL1(next, 5);
+    loader_.ValuesToL1(next, 3);
     VectorDone();
     inter_.PreloadState(0, 1);
     inverse_.RestOfInner(1);
-    loader_.ValuesToL1(next, 6);
+    loader_.ValuesToL1(next, 4);
+    loader_.ValuesToL1(next, 5);
     VectorDone();
     inverse_.SendOuter16();
-    loader_.ValuesToL1(next, 7);
-    loader_.FetchKeys(fetch);
     inter_.FetchState(1, 0);
-    loader_.QueriesToL1(fetch, 0);
+    loader_.ValuesToL1(next, 6);
     VectorDone();
     inter_.DecayState(1, 0);
-    loader_.QueriesToL1(fetch, 1);
+    loader_.ValuesToL1(next, 7);
+    loader_.FetchKeys(fetch);
     VectorDone();
     inter_.PreloadState(1, 0);
     inverse_.FetchInner(2);
-    loader_.QueriesToL1(fetch, 2);
+    loader_.QueriesToL1(fetch, 0);
     VectorDone();
     inverse_.RestOfInner(2);
+    loader_.QueriesToL1(fetch, 1);
     VectorDone();
     inter_.FetchState(1, 1);
     inverse_.SendInner(2);
     inter_.VNewOperands(0);
     inter_.VNewOperands(1);
-    loader_.QueriesToL1(fetch, 3);
+    loader_.QueriesToL1(fetch, 2);
     VectorDone();
     inter_.DecayState(1, 1);
+    loader_.QueriesToL1(fetch, 3);
     loader_.QueriesToL1(fetch, 4);
     VectorDone();
     inter_.PreloadState(1, 1);
     inter_.ArrangeOut(1);
     inverse_.FetchOuter32();
     loader_.QueriesToL1(fetch, 5);
-    loader_.QueriesToL1(fetch, 6);
     VectorDone();
     inverse_.ScaleInverse();
-    loader_.QueriesToL1(fetch, 7);
-    loader_.FetchQueries(queries);
+    loader_.QueriesToL1(fetch, 6);
     VectorDone();
     inverse_.RoundInverse();
+    loader_.QueriesToL1(fetch, 7);
+    loader_.FetchQueries(queries);
     VectorDone();
     inverse_.RestOfInverse();
     VectorDone();
@@ -304,7 +300,8 @@ class ChunkGatedDeltaRule {
   __aicore__ inline void RefuseWithNan() {
     const StageScope stage(kCarry);
     FillShareWithNan(gm_.out, Get<kStatePieceScaled, half>(), tiling_.tokens * tiling_.v_heads * tiling_.v_dim);
-    FillShareWithNan(gm_.final_state, Get<kStatePieceScaled, StateT>(), tiling_.sequences * tiling_.v_heads * tiling_.v_dim * tiling_.k_dim);
+    FillShareWithNan(gm_.final_state, Get<kStatePieceScaled, StateT>(),
+                     tiling_.sequences * tiling_.v_heads * tiling_.v_dim * tiling_.k_dim);
   }
 
   template <typename T>

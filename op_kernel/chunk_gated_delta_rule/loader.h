@@ -64,7 +64,20 @@ class ChunkLoader {
   }
 
   // Fetched rows made ready for L1: dead rows of a ragged chunk are zero, with beta 0 and gate 0.
-  __aicore__ inline void Receive(const Chunk& values, const Chunk& queries) {
+  __aicore__ inline void ReceiveQueries(const Chunk& queries) {
+    if (!queries.HasTokens()) {
+      return;
+    }
+    const StageScope stage(kLoad);
+    Await<HardEvent::MTE2_V>(kQueriesArrived);
+    ClearDead(queries, Get<kRows1, half>(), k_);
+    if (tiling_.use_qk_l2norm) {
+      NormRows(Get<kRows1, half>(), Vector(queries, kQueryVector), PowerOf::kOwnNorm);
+    }
+  }
+
+  // v, and MTE3 may take it and q.
+  __aicore__ inline void ReceiveValues(const Chunk& values, const Chunk& queries) {
     if (!values.HasTokens() && !queries.HasTokens()) {
       return;
     }
@@ -72,13 +85,6 @@ class ChunkLoader {
     if (values.HasTokens()) {
       Await<HardEvent::MTE2_V>(kValuesArrived);
       ClearDead(values, Get<kRows0, half>(), values.VStrips());
-    }
-    if (queries.HasTokens()) {
-      Await<HardEvent::MTE2_V>(kQueriesArrived);
-      ClearDead(queries, Get<kRows1, half>(), k_);
-      if (tiling_.use_qk_l2norm) {
-        NormRows(Get<kRows1, half>(), Vector(queries, kQueryVector), PowerOf::kOwnNorm);
-      }
     }
     Handoff<HardEvent::V_MTE3>(kRowsReady);
   }

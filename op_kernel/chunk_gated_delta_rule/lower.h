@@ -21,7 +21,8 @@ constexpr __aicore__ uint32_t FirstBelow(uint32_t strip) { return strip * (2 * k
 __aicore__ inline void CopyLower(const LocalTensor<float>& list, const LocalTensor<float>& l0c, uint32_t pitch, uint32_t row) {
   CopyResult(list, l0c[row * kFractalElems], kBlocksPerSide, 1, pitch, 0);
   for (uint32_t s = 0; s + 1 < kBlocksPerSide; ++s) {
-    CopyResult(list[kDiagonalElems + FirstBelow(s) * kFractalElems], l0c[(s * pitch + row + s + 1) * kFractalElems], 1, BelowDiagonal(s), 0, 0);
+    const uint32_t below = kDiagonalElems + FirstBelow(s) * kFractalElems;
+    CopyResult(list[below], l0c[(s * pitch + row + s + 1) * kFractalElems], 1, BelowDiagonal(s), 0, 0);
   }
 }
 
@@ -41,17 +42,20 @@ __aicore__ inline void ScaleLowerRows(const LocalTensor<float>& dst, uint32_t pi
   }
 }
 
-// A list whose diagonal blocks lie apart, so that a transposition that reaches for all of them meets different bank groups; the gaps are zero.
+// A list whose diagonal blocks lie apart, so that a transposition that reaches for all of them meets different bank groups; the gaps are
+// zero.
 constexpr uint32_t kSpreadPitch = kFractalElems + 2 * kFractal;
 constexpr uint32_t kSpreadDiagonalElems = kBlocksPerSide * kSpreadPitch;
 constexpr uint32_t kSpreadElems = kSpreadDiagonalElems + kOffElems;
 
 __aicore__ inline void ClearGaps(const LocalTensor<float>& spread) {
-  AscendC::Duplicate(spread[kFractalElems], 0.0f, static_cast<uint64_t>(kSpreadPitch - kFractalElems), kBlocksPerSide, 1, kSpreadPitch / kFloatsPerBlock);
+  AscendC::Duplicate(spread[kFractalElems], 0.0f, static_cast<uint64_t>(kSpreadPitch - kFractalElems), kBlocksPerSide, 1,
+                     kSpreadPitch / kFloatsPerBlock);
 }
 
 // dst = spread list with column j times factor[j]; `factors` holds the 16 of a strip four times over, strip by strip.
-__aicore__ inline void ScaleSpreadColumns(const LocalTensor<float>& dst, const LocalTensor<float>& list, const LocalTensor<float>& factors) {
+__aicore__ inline void ScaleSpreadColumns(const LocalTensor<float>& dst, const LocalTensor<float>& list,
+                                          const LocalTensor<float>& factors) {
   constexpr uint8_t kBlockRepeats = kFractal / kRowsPerRepeat;
   ClearGaps(dst);
   for (uint32_t s = 0; s < kBlocksPerSide; ++s) {

@@ -177,7 +177,8 @@ class ChunkScores {
     if (block != 0) {
       AscendC::Muls(strip, gates, static_cast<half>(1.0f), lanes, static_cast<uint8_t>(block * kRepeats), {1, 0, kBlocksPerRepeat, 0});
     }
-    AscendC::Mul(strip[block * kFractalElems], Get<kGateMask, half>(), gates, lanes, kRepeats, {1, 1, 0, kBlocksPerRepeat, kBlocksPerRepeat, 0});
+    AscendC::Mul(strip[block * kFractalElems], Get<kGateMask, half>(), gates, lanes, kRepeats,
+                 {1, 1, 0, kBlocksPerRepeat, kBlocksPerRepeat, 0});
     if (block + 1 != kSide) {
       AscendC::Duplicate(strip[after], static_cast<half>(0.0f), (kSide - 1 - block) * kFractalElems);
     }

@@ -16,7 +16,6 @@ constexpr uint32_t kBlockBytes = 32;            // address granularity of UB and
 constexpr uint32_t kRepeatBytes = 256;          // one vector repeat: eight blocks
 constexpr uint32_t kRepeatFloats = 64;
 constexpr uint32_t kBlocksPerRepeat = 8;
-constexpr uint32_t kMaxRepeat = 255;
 constexpr uint32_t kFractal = 16;               // rows and columns of a half fractal
 constexpr uint32_t kFractalElems = kFractal * kFractal;
 constexpr uint32_t kMinParallelMmadTiles = 10;  // smaller back-to-back accumulations into one L0C region need a barrier

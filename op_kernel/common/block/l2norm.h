@@ -12,7 +12,7 @@ constexpr float kSmallestSquare = 1.0e-15f;  // below the square of the smallest
 constexpr uint32_t kExponentBits = 0x7F800000u;  // of an fp32
 
 struct L2NormScratch {
-  LocalTensor<float> tile;     // [rows, 16 strips]
+  LocalTensor<float> tile;     // [rows, 16 strips] in NZ
   LocalTensor<float> sum;      // [rows, 16]
   LocalTensor<float> vectors;  // four of [rows]
 };
@@ -21,8 +21,8 @@ struct L2NormScratch {
 // factor, so that m stays in [1/2, 1) and with it what m is multiplied into.
 enum class PowerOf { kOwnNorm, kScaled };
 
-// 1 / sqrt(sum x^2 + eps) = p m with p a power of two. Writes x p in NZ (exact, norm at most 2; it may take the place of x) and m as a vector.
-// rows = 64, x in rows of `pitch_blocks`.
+// 1 / sqrt(sum x^2 + eps) = p m with p a power of two. Writes x p to `scaled` in NZ (exact, norm at most 2; it may take the place of x) and
+// m to `factor`, a vector. 64 rows of x, `pitch_blocks` apart.
 __aicore__ inline void L2NormRows(const LocalTensor<half>& scaled, const LocalTensor<float>& factor, const LocalTensor<half>& x,
                                   uint32_t strips, uint32_t pitch_blocks, PowerOf power_of, const L2NormScratch& scratch) {
   constexpr uint32_t kRows = kRepeatFloats;

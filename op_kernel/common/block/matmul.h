@@ -34,14 +34,6 @@ __aicore__ inline void LoadA(const LocalTensor<half>& l0a, uint32_t k_at, uint32
   }
 }
 
-// A[m, k] from a tile that holds A^T.
-__aicore__ inline void LoadATransposed(const LocalTensor<half>& l0a, uint32_t k_at, uint32_t k_all, const NzBlock& at, uint32_t m,
-                                       uint32_t k) {
-  for (uint32_t i = 0; i < m; ++i) {
-    LoadFractals(l0a, i * k_all + k_at, at, 0, i, k, 1, true);
-  }
-}
-
 // B[k, n] from a tile that holds B.
 __aicore__ inline void LoadB(const LocalTensor<half>& l0b, uint32_t k_at, const NzBlock& b, uint32_t k, uint32_t n) {
   for (uint32_t i = 0; i < k; ++i) {

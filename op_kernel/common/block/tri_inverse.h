@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// (I - A)^-1 of strictly lower triangular 16 x 16 blocks in fp32 on the Vector unit, one matrix per lane.
+// (I - A)^-1 of strictly lower triangular 16 x 16 blocks in fp32 on the Vector unit, four matrices side by side.
 #ifndef CHUNK_GDR_COMMON_BLOCK_TRI_INVERSE_H_
 #define CHUNK_GDR_COMMON_BLOCK_TRI_INVERSE_H_
 
@@ -7,10 +7,10 @@
 
 namespace chunk_gdr {
 
-// Four matrices at once. Row i of X is e_i + sum_{j < i} A_ij X_j: X starts as the identity, and column by column j of A, times row j of X, is
-// added to all rows below. a: [16][16][2][4] of ToLanes, of which only the strictly lower part is read; x: [16][8][2][4] of FromLanes, a row of
-// all four one repeat. The Vector queue must be done between the calls.
-constexpr uint8_t kRowOfX = 8;   // blocks
+// Row i of X is e_i + sum_{j < i} A_ij X_j: X starts as the identity, and column by column j of A, times row j of X, is added to all rows
+// below. a: [16][16][2][4] of ToLanes, of which only the strictly lower part is read; x: [16][8][2][4] of FromLanes, a row of all four one
+// repeat. The Vector queue must be done between the calls.
+constexpr uint8_t kRowOfX = 8;  // blocks
 constexpr uint8_t kRowOfA = 16;
 
 __aicore__ inline void ClearLanes(const LocalTensor<float>& x) { AscendC::Duplicate(x, 0.0f, kFractal * kRepeatFloats); }

@@ -24,7 +24,8 @@ __aicore__ inline void ScaleRows(const LocalTensor<float>& dst, const LocalTenso
   }
 }
 
-// dst = src o factor, factor two repeats of 64 equal numbers, the first of even phase like src: each repeat meets the one of the other phase.
+// dst = src o factor, factor two repeats of 64 equal numbers, the first of even phase like src: each repeat of src meets the one of the
+// other phase.
 __aicore__ inline void ScaleAll(const LocalTensor<float>& dst, const LocalTensor<float>& src, const LocalTensor<float>& factor,
                                 uint32_t elems) {
   const uint32_t repeats = elems / kRepeatFloats;

@@ -58,7 +58,6 @@ ProblemDesc FromKwargs(const py::kwargs& kwargs) {
   take("use_qk_l2norm", p.use_qk_l2norm);
   take("scale", p.scale);
   take("gate_stride_elems", p.gate_stride_elems);
-  take("chunk_state_rows", p.chunk_state_rows);
   take("core_count", p.core_count);
   return p;
 }

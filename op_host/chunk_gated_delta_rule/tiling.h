@@ -30,7 +30,6 @@ struct ProblemDesc {
   bool use_qk_l2norm = false;
   float scale = 1.0f;
   int64_t gate_stride_elems = 0;
-  int64_t chunk_state_rows = 0;
   uint32_t core_count = kAiCores;
 };
 

@@ -82,7 +82,6 @@ ProblemDesc Describe(const gert::TilingContext& context) {
   if (p.has_chunk_state) {
     const int64_t least = p.has_lengths ? p.total_tokens / kChunk + p.batch : ChunksOf(p.total_tokens);
     RequireDims("chunk_state", chunk_state, {std::max(chunk_state[0], least), p.value_heads, p.value_dim, p.key_dim});
-    p.chunk_state_rows = chunk_state[0];
   }
   p.scale = Attr<float>(context, kScale, 1.0f);
   p.use_qk_l2norm = Attr<bool>(context, kUseQkL2norm, false);

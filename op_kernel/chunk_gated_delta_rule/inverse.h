@@ -99,7 +99,7 @@ class ChunkInverse {
     CopyResult(Get<kCombineHalves, half>(), Get<kSolveC, float>(), 1, BlocksOf(size), 0, 0);
   }
 
-  __aicore__ inline void RestOfInner(uint32_t size) {
+  __aicore__ inline void RestOfProduct(uint32_t size) {
     if (!active_) {
       return;
     }

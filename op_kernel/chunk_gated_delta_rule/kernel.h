@@ -89,7 +89,7 @@ class ChunkGatedDeltaRule {
     inter_.PreloadState(0, 0);
     inter_.FetchState(0, 1);
     inter_.SendResidual(1);
-    inverse_.RestOfInner(1);
+    inverse_.RestOfProduct(1);
     VectorDone();
     inter_.DecayQueryState(1);
     inverse_.SendInner(1);
@@ -104,7 +104,7 @@ class ChunkGatedDeltaRule {
     loader_.ValuesToL1(next, 3);
     VectorDone();
     inter_.PreloadState(0, 1);
-    inverse_.RestOfInner(1);
+    inverse_.RestOfProduct(1);
     loader_.ValuesToL1(next, 4);
     loader_.ValuesToL1(next, 5);
     VectorDone();
@@ -120,7 +120,7 @@ class ChunkGatedDeltaRule {
     inverse_.FetchInner(2);
     loader_.QueriesToL1(fetch, 0);
     VectorDone();
-    inverse_.RestOfInner(2);
+    inverse_.RestOfProduct(2);
     loader_.QueriesToL1(fetch, 1);
     VectorDone();
     inter_.FetchState(1, 1);

@@ -59,7 +59,6 @@ host::ProblemDesc Describe(const Arguments& args, const Sizes& sizes, uint32_t c
   desc.use_qk_l2norm = args.use_qk_l2norm_in_kernel;
   desc.scale = static_cast<float>(args.scale.value_or(1.0));
   desc.gate_stride_elems = GateStride(desc.total_tokens);
-  desc.chunk_state_rows = args.chunk_state ? args.chunk_state->size(0) : 0;
   desc.core_count = cores;
   return desc;
 }

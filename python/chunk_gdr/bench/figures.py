@@ -92,7 +92,8 @@ def measure(name: str, bench: Bench, progress=None, **options) -> Row:
         del inputs
         short = None if bench.shortened is None else ShortRuns(bench.shortened, stage, options)
         for params, model in runs.items():
-            setattr(row, params, figures_of(model, plan, row.gm_bytes, short and short.point(params)))
+            point = short.point(params, slowest(model)) if short is not None and short.is_fair_to(plan) else None
+            setattr(row, params, figures_of(model, plan, row.gm_bytes, point))
     row.missed = report.missed
     row.seconds = round(time.perf_counter() - begin, 3)
     return row
@@ -105,24 +106,26 @@ class ShortRuns:
         self.inputs, self.plan = make_inputs(case), plan_of_case(case, CORES)
         self.stage, self.options = stage, options
 
-    def point(self, params: str) -> tuple[float, float]:
-        """(chunk-heads, cycles) of the slowest core."""
+    def is_fair_to(self, plan: Plan) -> bool:
+        """Every core runs as many chunks less: otherwise a difference is not one of chunks alone."""
+        return len({plan.chunk_heads(core) - self.plan.chunk_heads(core) for core in range(CORES)}) == 1
+
+    def point(self, params: str, core: int) -> tuple[float, float]:
+        """(chunk-heads, cycles) of a core."""
         self.stage(f"shortened, {params} parameters")
         model = call_operator(self.inputs, "model", checked=False, params=params, **self.options).model
-        return slowest(model, self.plan)
+        return self.plan.chunk_heads(core), model["model_cycles"]["cores"][core]
 
 
-def slowest(model: dict, plan: Plan) -> tuple[float, float]:
-    """(chunk-heads, cycles) of the slowest core."""
+def slowest(model: dict) -> int:
     cycles = model["model_cycles"]["cores"]
-    core = cycles.index(max(cycles))
-    return plan.chunk_heads(core), cycles[core]
+    return cycles.index(max(cycles))
 
 
 def figures_of(model: dict, plan: Plan, gm_bytes: int, short: tuple[float, float] | None) -> Figures:
     cycles = model["model_cycles"]["cores"]
-    chunk_heads, total = slowest(model, plan)
-    core = cycles.index(total)
+    core = slowest(model)
+    chunk_heads, total = plan.chunk_heads(core), cycles[core]
     bound = gm_bytes / (GM_BYTES_PER_CYCLE * CORES)
     steady = None
     if short is not None and chunk_heads > short[0]:

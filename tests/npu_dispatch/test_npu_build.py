@@ -90,12 +90,19 @@ def test_device_binary(configure, cann, tmp_path):
         "definitions HAVE_WORKSPACE;HAVE_TILING",
         "options SHELL:-mllvm -cce-aicore-jump-expand=true",
     ]
-    assert not (tmp_path / "build" / "csrc" / "npu" / "op_package" / "calls.txt").exists()  # only by request
+
+
+def test_a_toolkit_without_operator_packages(configure, cann, tmp_path):
+    next(cann.rglob("asc-config.cmake")).unlink()
+    text = " ".join(configure(ASCEND_HOME_PATH=str(cann)).split())
+    assert "CANN: no CMake package ASC below" in text and "the operator package is left out" in text
+    run("cmake", "--build", tmp_path / "build")
+    assert not (tmp_path / "build" / "csrc" / "npu" / "op_package").exists()
 
 
 def test_operator_package(configure, cann, tmp_path):
     configure(ASCEND_HOME_PATH=str(cann))
-    run("cmake", "--build", tmp_path / "build", "--target", "chunk_gdr_op_package")
+    run("cmake", "--build", tmp_path / "build")
     folder = tmp_path / "build" / "csrc" / "npu" / "op_package"
     assert (folder / "custom_opp.run").exists()
     calls = [line.split(" ", 1) for line in (folder / "calls.txt").read_text().splitlines()]

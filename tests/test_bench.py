@@ -147,7 +147,7 @@ def test_a_kernel_that_is_abandoned(capsys, monkeypatch):
     [
         (["--only", "d63"], "--only d63: suite small has d64-small"),
         (["--png", "/no/such/folder/roof.png"], "/no/such/folder/roof.png: no such directory"),
-        (["--threads", "0"], "argument --threads: invalid positive integer value: '0'"),
+        (["--threads", "0"], "argument --threads: expected a whole number from 1 to 2147483647, got '0'"),
     ],
 )
 def test_wrong_use_is_one_line(capsys, argv, message):

@@ -91,11 +91,15 @@ def test_full_names_and_wider_dtypes(tmp_path):
         ({"lengths": np.array([70, 4])}, "argument 'actual_seq_lengths': expected lengths with sum T=73"),
         ({"beta": np.zeros((73, 3), np.float32)}, "argument 'beta': expected shape [T=73, Nv=2]"),
         ({"q": np.zeros((73, 24), np.float16)}, "argument 'query': expected rank 3"),
+        ({"q": np.float16(1)}, "argument 'query': expected rank 3"),
+        ({"v": np.zeros((73, 40), np.float16)}, "argument 'value': expected rank 3"),
+        ({"lengths": np.array([-64, 137])}, "argument 'actual_seq_lengths': expected lengths >= 0, got -64 at index 0"),
     ],
 )
-def test_bad_captures(command, tmp_path, changes, message):
+@pytest.mark.parametrize("flags", [(), ("--chunk-state",)], ids=["plain", "chunk-state"])
+def test_bad_captures(command, tmp_path, changes, message, flags):
     source = write(tmp_path / "x.npz", **changes)
-    code, out, err = command("run", "--backend", "native", "--input", source)
+    code, out, err = command("run", "--backend", "native", "--input", source, *flags)
     assert code == 2 and out == "" and "Traceback" not in err
     assert message in err.splitlines()[-1]
 
@@ -185,6 +189,12 @@ def test_check_finds_other_bits_and_warns_about_alpha(command, monkeypatch, tmp_
     code, out, _ = command("check", "--input", source, "--seeds", "2")
     assert code == 1 and "adversarial seed 1: out not bitwise equal" in out and "seed 0" not in out
     assert "warning: g has values above 0" in out
+
+
+def test_check_tells_what_it_rounded(command, tmp_path):
+    source = write(tmp_path / "x.npz", q=arrays()["q"].astype(np.float32) * 1.0001)
+    code, _, err = command("check", "--input", source, "--seeds", "0")
+    assert code == 0 and "chunk-gdr: query: float32 rounded to float16" in err.splitlines()
 
 
 def test_inputs_of_nan_pass_on_masks_only(command, tmp_path):

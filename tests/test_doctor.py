@@ -150,6 +150,14 @@ def test_each_missing_part_is_named(machine, breaks, name, found):
     assert result.works["tensors of torch_npu on the card (torch.ops.npu, pytest -m npu)"] == f"needs {name}"
 
 
+def test_a_compiler_behind_a_cache_is_found(machine, monkeypatch):
+    """CXX may be several words, as for chunk-gdr model build."""
+    for wished, found in (("g++ -m64", "g++"), ("", "g++"), ("msprof g++", "msprof")):
+        monkeypatch.setenv("CXX", wished)
+        (check,) = [check for check in doctor.examine().checks if check.name == "C++ compiler"]
+        assert (check.state, check.found) == (doctor.OK, str(machine / "bin" / found))
+
+
 def test_wrong_use(capsys):
     with pytest.raises(SystemExit) as stop:
         cli.main(["doctor", "--fast"])

@@ -48,6 +48,37 @@ def test_version():
     assert re.fullmatch(r"\d+\.\d+\.\d+", chunk_gdr.__version__)
 
 
+def test_version_without_metadata():
+    """As in a source tree that is only in sys.path."""
+    out, _ = python(
+        """
+        import importlib.metadata
+
+        def version(name, found=importlib.metadata.version):
+            if name == "chunk_gdr":
+                raise importlib.metadata.PackageNotFoundError(name)
+            return found(name)
+
+        importlib.metadata.version = version
+        import chunk_gdr.cli
+        print(chunk_gdr.__version__)
+        assert chunk_gdr.cli.main(["plan"]) == 0
+        chunk_gdr.cli.main(["--version"])
+        """
+    )
+    assert out.splitlines()[0] == "0+unknown"
+    assert out.splitlines()[-1] == "chunk-gdr 0+unknown (not an installed package: no metadata)"
+
+
+def test_a_source_tree_says_what_it_lacks(tmp_path):
+    for source in PACKAGE.glob("*.py"):
+        (tmp_path / "chunk_gdr").mkdir(exist_ok=True)
+        (tmp_path / "chunk_gdr" / source.name).write_text(source.read_text())
+    _, err = python("import chunk_gdr", path=[tmp_path], ok=False)
+    expected = f"{tmp_path / 'chunk_gdr'} has no compiled _C, it is a source tree: `pip install` the package"
+    assert err.splitlines()[-1] == f"ImportError: chunk_gdr: {expected}"
+
+
 def test_tests_run_against_what_was_installed():
     """Not against python/ of the checkout, unless that is where the package was installed to (pip install -e)."""
     extension = next(PACKAGE.glob("_C*.so"))

@@ -91,6 +91,17 @@ def test_window_flags(capsys, tmp_path):
     assert code == 0 and json.loads(out)["window"] == [1000, 2500] and json.loads(out)["core"] == 0
 
 
+def test_one_edge_of_the_window(tmp_path):
+    """The other is that of the usual window, or as far away where that would leave nothing."""
+    pytest.importorskip("matplotlib")
+    core = lane(("a", 0, 30_000), ("b", 30_000, 60_000))
+    assert profile.steady_window(core) == (20_000, 40_000)
+    edges = {(None, 30_000): (20_000, 30_000), (None, 9_000): (0, 9_000), (None, 20_000): (0, 20_000)}
+    edges |= {(25_000, None): (25_000, 40_000), (45_000, None): (45_000, 65_000), (40_000, None): (40_000, 60_000)}
+    for (begin, end), window in edges.items():
+        assert profile.draw(core, tmp_path / "p.png", begin, end) == window
+
+
 def test_without_matplotlib_all_but_the_picture_works(capsys, tmp_path, monkeypatch):
     for name in ("matplotlib.backends.backend_agg", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, name, None)
@@ -201,9 +212,8 @@ def test_window_of_a_kernel_without_rounds():
         (["--msprof", "x", "--from", "3"], "--from needs --model"),
         (["--model"], "--model is for --msprof"),
         (["--op", "x"], "--op is for --msprof"),
-        (["--from", "-1"], "--from -1: cycles start at 0"),
         (["--from", "9", "--to", "9"], "--to 9: the picture would be empty"),
-        ([*SMALL, "--core", "8"], "--core 8: cores 0 to 7 ran"),
+        ([*SMALL, "--cores", "2", "--core", "2"], "--core 2: cores 0 to 1 ran"),
         ([*SMALL, "--core", "0", "--from", "1e12"], "--from 1e+12: core 0 ends at cycle"),
         (["--output", "/nowhere/p"], "/nowhere/p: no such directory"),
         (["--input", "nowhere.npz"], "nowhere.npz: no such file"),

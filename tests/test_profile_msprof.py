@@ -112,8 +112,11 @@ def test_msprof_op(capsys, card):
         assert core["queues"]["V"]["wait"] == pytest.approx(26500)
     assert "wait" not in first["queues"]["S"] and result["slowest_core"] == first
     assert result["mean_core"]["cycles"] == 79500
+    files = [str(card / f"{name}.csv") for name in ("PipeUtilization", "ResourceConflictRatio", "OpBasicInfo")]
+    assert result["files"] == files
     code, out, _ = run(capsys, "--msprof", str(card))
     assert code == 0 and "core 0, the slowest of 2: 106,000 cycles, 100.0 us" in out
+    assert [line for line in out.splitlines() if line.startswith("read from")] == [f"read from: {x}" for x in files]
     assert "aic_vec_bankgroup_cflt_ratio 3.0%" in out and "task duration 131.5 us" in out
 
 
@@ -123,6 +126,7 @@ def test_one_csv_of_msprof_op(card):
     table = {title: cells[:1] for title, cells in PIPE.items() if title != "block_id"}
     one = profile.read_msprof(write(card / "other" / "Pipe.csv", table))
     assert [core.name for core in one.cores] == ["mean core"]
+    assert alone.files == [str(card / "PipeUtilization.csv")] and one.files == [str(card / "other" / "Pipe.csv")]
 
 
 def test_op_summary_is_the_mean_core(tmp_path):
@@ -143,8 +147,17 @@ def test_op_summary_of_several_operators(tmp_path):
     path = write(tmp_path / "PROF_1" / "mindstudio" / "op_summary_20260101.csv", summary_of(*names))
     ours = profile.read_msprof(tmp_path)
     assert ours.kernel == "ChunkGatedDeltaRule_1" and ours.cores[0].cycles == pytest.approx(3 * 78923 / 8)
-    assert any("mean of 2 calls, 19.7 to 39.5 us" in note for note in ours.notes)
+    assert any("mean of 2 calls, 19.7 to 39.5 us" in note for note in ours.notes) and ours.files == [str(path)]
     assert profile.read_msprof(path, op="mat_mul").cores[0].cycles == pytest.approx(2 * 78923 / 8)
+
+
+def test_the_files_that_were_read_are_named(capsys, card):
+    """A folder may hold both kinds, and more than is read."""
+    write(card / "op_summary_1.csv", SUMMARY)
+    (card / "ResourceConflictRatio.csv").unlink()
+    code, out, _ = run(capsys, "--msprof", str(card), "--json")
+    expected = [str(card / "PipeUtilization.csv"), str(card / "OpBasicInfo.csv")]
+    assert code == 0 and json.loads(out)["card"]["files"] == expected
 
 
 def test_card_and_model_side_by_side(capsys, card, tmp_path):
@@ -155,6 +168,7 @@ def test_card_and_model_side_by_side(capsys, card, tmp_path):
     assert code == 0 and result["card"]["cores"][0]["cycles"] == 106000 and result["model"]["cores"]
     code, out, _ = run(capsys, *flags)
     assert code == 0 and "card, msprof op" in out and "beside" in out
+    assert f"read from: {card / 'PipeUtilization.csv'}" in out and result["model"]["files"] == []
     (row,) = [line.split() for line in out.splitlines() if line.startswith("slowest core, cycles")]
     assert row[-2] == "106,000" and float(row[-1]) == pytest.approx(
         result["model"]["slowest_core"]["cycles"] / 106000, abs=0.006

@@ -22,6 +22,8 @@ from . import _load  # noqa: F401
 from ._registration import Registration, registration
 from ._switch import backend, current_backend
 
+UNKNOWN_VERSION = "0+unknown"  # without an installation, whose metadata has it: a source tree in sys.path
+
 _SUBMODULES = ("bench", "cases", "compare", "model", "ops", "profile", "reference", "tiling", "workspace")
 
 __all__ = ["Registration", "backend", "chunk_gated_delta_rule", "current_backend", "registration", *_SUBMODULES]
@@ -29,7 +31,10 @@ __all__ = ["Registration", "backend", "chunk_gated_delta_rule", "current_backend
 
 def __getattr__(name):
     if name == "__version__":
-        return importlib.metadata.version(__name__)
+        try:
+            return importlib.metadata.version(__name__)
+        except importlib.metadata.PackageNotFoundError:
+            return UNKNOWN_VERSION
     if name == "chunk_gated_delta_rule":
         from .ops import chunk_gated_delta_rule
 

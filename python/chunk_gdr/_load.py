@@ -2,6 +2,7 @@
 """Imports torch such that a broken device backend cannot spoil it, then the library that registers the operators."""
 
 import importlib.metadata
+import importlib.util
 import os
 import sys
 import warnings
@@ -47,6 +48,14 @@ def _import_torch():
             )
 
 
+def _require_native_parts():
+    """Else Python would say that `_C` cannot be imported "most likely due to a circular import"."""
+    if importlib.util.find_spec(f"{__package__}._C") is None:
+        folder = Path(__file__).parent
+        raise ImportError(f"{__package__}: {folder} has no compiled _C, it is a source tree: `pip install` the package")
+
+
+_require_native_parts()
 _import_torch()
 
 from . import _C, _fake, _npu  # noqa: E402, F401  (_C registers the operators)

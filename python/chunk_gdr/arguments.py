@@ -4,13 +4,20 @@
 from __future__ import annotations
 
 import argparse
+import math
+import os
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from .capture import load_inputs
-from .cases import BETAS, GATES, KEYS, Case, Inputs, chunk_state_like, make_inputs
+import numpy as np
 
-CORES = 8  # of the chip
-EXECUTION_FLAGS = ("cores", "threads", "params", "overflow", "permute_cube")
+from .capture import load_inputs
+from .cases import BETAS, GATES, KEYS, V_LIMIT, Case, Inputs, chunk_state_like, make_inputs
+from .reference.recurrence import checked_lengths
+from .tiling import INT32_MAX, MAX_CORES, MAX_HEAD_DIM
+
+FLOAT32_MAX = float(np.finfo(np.float32).max)
+EXECUTION_FLAGS = ("adversarial", "cores", "threads", "params", "overflow", "permute_cube")
 INPUT_FLAGS = {"scale", "l2norm", "chunk_state"}  # fields of a case that also apply to captured tensors
 
 
@@ -18,40 +25,44 @@ class UsageError(Exception):
     """Wrong use, explained in one line; exit code 2."""
 
 
-def count(text: str) -> int:
-    value = int(text)
-    if value < 1:
-        raise ValueError
-    return value
+def limited(parse: Callable, expected: str, holds: Callable) -> Callable:
+    """A type of argparse: what `parse` makes of the text, if that `holds`; else an error that says expected and got."""
+
+    def convert(text: str):
+        try:
+            value = parse(text)
+            if holds(value):
+                return value
+        except ValueError:
+            pass
+        raise argparse.ArgumentTypeError(f"expected {expected}, got '{text}'")
+
+    return convert
 
 
-def whole(text: str) -> int:
-    value = int(text)
-    if value < 0:
-        raise ValueError
-    return value
+def whole_number(low: int, high: int = INT32_MAX) -> Callable:
+    return limited(int, f"a whole number from {low} to {high}", lambda n: low <= n <= high)
 
 
-def length_list(text: str) -> tuple[int, ...]:
-    return tuple(whole(part) for part in text.split(","))
+def number(low: float, high: float, expected: str, names: Iterable[str] = ()) -> Callable:
+    """A number from low to high, never nan, or one of the names, which stays a text."""
 
-
-def named_or_number(names):
-    def parse(text: str):
+    def parse(text: str) -> float | str:
         return text if text in names else float(text)
 
-    parse.__name__ = "name or number"
-    return parse
+    return limited(parse, expected, lambda x: isinstance(x, str) or low <= x <= high)
 
 
-def scale_value(text: str) -> float | None:
-    return None if text == "none" else float(text)
-
-
-count.__name__ = "positive integer"
-whole.__name__ = "non-negative integer"
-length_list.__name__ = "list of lengths"
-scale_value.__name__ = "number or 'none'"
+count = whole_number(1)
+whole = whole_number(0)
+seed = whole_number(0, 2**64 - 1)
+head_dim = whole_number(1, MAX_HEAD_DIM)
+finite = number(-FLOAT32_MAX, FLOAT32_MAX, "a finite float32")
+length_list = limited(
+    lambda text: tuple(int(part) for part in text.split(",")),
+    f"whole numbers, N,N,..., that add up to {INT32_MAX} at most",
+    lambda lengths: min(lengths) >= 0 and sum(lengths) <= INT32_MAX,
+)
 
 
 def add_case_flags(parser: argparse.ArgumentParser) -> None:
@@ -67,36 +78,44 @@ def add_case_flags(parser: argparse.ArgumentParser) -> None:
     flag("--no-lengths", dest="pass_lengths", action="store_false", help="leave actual_seq_lengths out (one sequence)")
     flag("--nk", type=count, help=f"heads of query and key ({case.nk})")
     flag("--nv", type=count, help=f"heads of value, a multiple of nk ({case.nv})")
-    flag("--dk", type=count, help=f"head dim of query and key, 1 to 128 ({case.dk})")
-    flag("--dv", type=count, help=f"head dim of value, 1 to 128 ({case.dv})")
+    flag("--dk", type=head_dim, help=f"head dim of query and key, 1 to {MAX_HEAD_DIM} ({case.dk})")
+    flag("--dv", type=head_dim, help=f"head dim of value, 1 to {MAX_HEAD_DIM} ({case.dv})")
     flag(
         "--gate",
-        type=named_or_number(GATES),
+        type=number(-math.inf, FLOAT32_MAX, f"a number below inf, or one of {', '.join(GATES)}", GATES),
         metavar="NAME|NUMBER",
         help=f"log of the decay ({case.gate}): a constant, or one of {', '.join(GATES)}",
     )
     flag("--keys", choices=list(KEYS), help=f"({case.keys}); raw keys are not normalised: use --l2norm")
-    flag("--key-norm", type=float, help=f"factor on the keys ({case.key_norm:g})")
+    flag("--key-norm", type=finite, help=f"factor on the keys ({case.key_norm:g})")
     flag(
         "--beta",
-        type=named_or_number(BETAS),
+        type=number(-FLOAT32_MAX, FLOAT32_MAX, f"a finite number, or one of {', '.join(BETAS)}", BETAS),
         metavar="NAME|NUMBER",
         help=f"({case.beta}): a constant, or one of {', '.join(BETAS)}",
     )
-    flag("--v-size", type=float, help=f"standard deviation of the values ({case.v_size:g})")
+    flag(
+        "--v-size",
+        type=number(0, V_LIMIT, f"a number from 0 to {V_LIMIT}"),
+        help=f"standard deviation of the values ({case.v_size:g}), which are cut at {V_LIMIT}",
+    )
     dtypes = ["float16", "bfloat16", "float32"]
     flag("--dtype", choices=dtypes, help=f"of query, key, value ({case.dtype}, the only one of the chip and its model)")
     flag("--beta-dtype", choices=["float16", "float32"], help=f"({case.beta_dtype})")
     flag("--state", choices=["none", "float16", "float32"], help=f"dtype of the initial state ({case.state})")
-    flag("--state-size", type=float, help=f"standard deviation of the initial state ({case.state_size:g})")
-    flag("--seed", type=whole, help=f"of the generated values ({case.seed})")
+    flag(
+        "--state-size",
+        type=number(0, FLOAT32_MAX, "a finite float32 from 0"),
+        help=f"standard deviation of the initial state ({case.state_size:g})",
+    )
+    flag("--seed", type=seed, help=f"of the generated values ({case.seed})")
     add_call_flags(group)
 
 
 def add_call_flags(group) -> None:
     group.add_argument(
         "--scale",
-        type=scale_value,
+        type=number(-FLOAT32_MAX, FLOAT32_MAX, "a finite float32 or 'none'", ("none",)),
         default=argparse.SUPPRESS,
         help="factor of out (dk ** -0.5); 'none' leaves it out, and the operator takes 1.0",
     )
@@ -108,42 +127,51 @@ def add_call_flags(group) -> None:
     )
 
 
+def flag_of(name: str) -> str:
+    """The flag behind an attribute of the parsed arguments."""
+    names = {"pass_lengths": "no-lengths", "begin": "from", "end": "to"}
+    return f"--{names.get(name, name).replace('_', '-')}"
+
+
 def given_case(arguments: argparse.Namespace) -> dict:
     """The fields of Case that were given as flags."""
     fields = {name: value for name, value in vars(arguments).items() if name in Case.__dataclass_fields__}
-    if fields.get("state") == "none":
-        fields["state"] = None
-    return fields
+    return {name: None if value == "none" and name in ("state", "scale") else value for name, value in fields.items()}
 
 
 def case_of(arguments: argparse.Namespace) -> Case:
     case = replace(Case(), **given_case(arguments))
     if not case.pass_lengths and len(case.lengths) != 1:
         raise UsageError(f"--no-lengths is one sequence: give its length, not {len(case.lengths)}")
-    if sum(case.lengths) >= 2**31:
-        raise UsageError(f"--lengths: at most 2147483647 tokens together, not {sum(case.lengths)}")
     if case.nv % case.nk:
         raise UsageError(f"--nv {case.nv} is not a multiple of --nk {case.nk}")
-    for name in ("dk", "dv"):
-        if getattr(case, name) > 128:
-            raise UsageError(f"--{name} {getattr(case, name)}: head dims go from 1 to 128")
     return case
 
 
 def load(path: str | None, given: dict, arguments: argparse.Namespace, half: bool) -> tuple[Inputs, list[str]]:
     """The tensors of a generated case, or those of a file with the flags that apply to them."""
     if path is None:
-        return make_inputs(case_of(arguments)), []
+        case = case_of(arguments)
+        check_memory(case)
+        return make_inputs(case), []
     for name in sorted(given.keys() - INPUT_FLAGS):
-        flag = {"pass_lengths": "no-lengths"}.get(name, name.replace("_", "-"))
-        raise UsageError(f"--input brings its own tensors: --{flag} does not apply")
+        raise UsageError(f"--input brings its own tensors: {flag_of(name)} does not apply")
     inputs, notes = load_inputs(path, half)
     if "scale" in given:
         inputs.scale = given["scale"]
     inputs.use_qk_l2norm_in_kernel |= given.get("l2norm", False)
     if given.get("chunk_state"):
+        checked_lengths(**inputs.arguments())
         inputs.chunk_state = chunk_state_like(inputs)
     return inputs, notes
+
+
+def check_memory(case: Case) -> None:
+    """Refuses a tensor beyond this machine, at two bytes an element: some systems promise any memory, and then kill."""
+    rows = max(sum(case.lengths) * case.nk * case.dk, sum(case.lengths) * case.nv * case.dv)
+    largest = max(rows, len(case.lengths) * case.nv * case.dv * case.dk)
+    if 2 * largest > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
+        raise MemoryError(f"a tensor of {largest} elements")
 
 
 def add_execution_flags(parser: argparse.ArgumentParser, adversarial: bool = True) -> None:
@@ -152,7 +180,7 @@ def add_execution_flags(parser: argparse.ArgumentParser, adversarial: bool = Tru
     if adversarial:
         group.add_argument(
             "--adversarial",
-            type=whole,
+            type=seed,
             metavar="SEED",
             help="delay the queues at random, as far as flags, barriers and queue order allow",
         )
@@ -168,13 +196,17 @@ def add_execution_flags(parser: argparse.ArgumentParser, adversarial: bool = Tru
 
 
 def add_cores_flag(group) -> None:
-    cores = range(1, CORES + 1)
-    group.add_argument("--cores", type=int, choices=cores, metavar="N", help=f"AI cores to use, 1 to {CORES} ({CORES})")
+    cores = whole_number(1, MAX_CORES)
+    group.add_argument("--cores", type=cores, metavar="N", help=f"AI cores to use, 1 to {MAX_CORES} ({MAX_CORES})")
+
+
+def given_execution_flags(arguments: argparse.Namespace) -> list[str]:
+    return [name for name in EXECUTION_FLAGS if getattr(arguments, name, None) is not None]
 
 
 def execution_options(arguments: argparse.Namespace) -> dict:
     """Keyword arguments of chunk_gdr.model.options, only those that were given."""
-    options = {name: getattr(arguments, name) for name in EXECUTION_FLAGS if getattr(arguments, name) is not None}
-    if getattr(arguments, "adversarial", None) is not None:
-        options |= {"execution": "adversarial", "seed": arguments.adversarial}
+    options = {name: getattr(arguments, name) for name in given_execution_flags(arguments)}
+    if "adversarial" in options:
+        options |= {"execution": "adversarial", "seed": options.pop("adversarial")}
     return options

@@ -65,8 +65,8 @@ def suite_inputs(names: list[str] | None = None) -> dict[str, Inputs]:
 
 
 def check_inputs(name: str, inputs: Inputs, seeds: int, options: dict, progress) -> tuple[CaseCheck, dict]:
-    """The verdict, and the report of the run in program order. `options` are those of chunk_gdr.model.options; seed s of
-    the adversarial runs goes from 0 to seeds - 1."""
+    """The verdict, and the report of the run in program order. `options` are those of chunk_gdr.model.options; the
+    adversarial runs have the seeds from 0 to `seeds` - 1."""
     progress.stage(f"{name}: program order")
     call = call_operator(fresh(inputs), "model", **options, redundant_sync=True)
     report = RunReport("model", problem_of(inputs), call)

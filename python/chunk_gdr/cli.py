@@ -10,17 +10,18 @@ import argparse
 import json
 import os
 import sys
-from importlib.metadata import version
 
+from . import UNKNOWN_VERSION, __version__
 from .arguments import (
-    CORES,
     UsageError,
     add_case_flags,
     add_cores_flag,
     add_execution_flags,
     case_of,
     execution_options,
+    flag_of,
     given_case,
+    given_execution_flags,
     load,
     whole,
 )
@@ -45,8 +46,11 @@ from .runner import (
     plan_of_case,
     problem_of,
 )
+from .tiling import MAX_CORES
 
 BACKENDS = ("model", "native", "reference", "npu")
+ON_CHIP = ("model", "npu")  # that run the device kernel
+SEEDS = 5
 USER_VALUES = ("environment variable ", "chunk_gated_delta_rule tiling: ")  # how a ValueError about the user's begins
 
 
@@ -57,12 +61,18 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: error: {' '.join(message.split())}\n")
 
 
+def version_text() -> str:
+    if __version__ != UNKNOWN_VERSION:
+        return __version__
+    return f"{__version__} (not an installed package: no metadata)"
+
+
 def build_parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="chunk-gdr",
         description="Gated delta rule for Ascend 310P: run the kernel on a model of the chip and check its results.",
     )
-    parser.add_argument("--version", action="version", version=f"chunk-gdr {version('chunk_gdr')}")
+    parser.add_argument("--version", action="version", version=f"chunk-gdr {version_text()}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
     run = commands.add_parser(
@@ -75,7 +85,9 @@ def build_parser() -> argparse.ArgumentParser:
     files = run.add_argument_group("files and output")
     files.add_argument("--input", metavar="X.npz", help="captured tensors instead of a generated case")
     files.add_argument("--output", metavar="Y.npz", help="write out, final_state and chunk_state")
-    files.add_argument("--backend", choices=BACKENDS, default="model", help="what executes the operator (model); npu: the card")
+    files.add_argument(
+        "--backend", choices=BACKENDS, default="model", help="what executes the operator (model); npu: the card"
+    )
     files.add_argument("--json", action="store_true", help="one JSON object on stdout instead of the report")
     files.add_argument("--all-heads", action="store_true", help="list every head")
     files.add_argument("--top", type=whole, default=5, metavar="N", help="heads listed per result, worst first (5)")
@@ -96,14 +108,14 @@ def build_parser() -> argparse.ArgumentParser:
         help="run a suite of cases in program order and adversarially: bars, hazards, bitwise equality",
         description="Runs each case on the host model in program order and under several adversarial seeds.",
     )
-    check.add_argument("--seeds", type=whole, default=5, metavar="N", help="adversarial seeds per case (5)")
+    check.add_argument("--seeds", type=whole, metavar="N", help=f"adversarial seeds per case ({SEEDS})")
     check.add_argument("--case", action="append", choices=list(SUITE), help="only this case; may be repeated")
     check.add_argument("--input", metavar="X.npz", help="check captured tensors instead of the suite")
     check.add_argument("--json", action="store_true", help="one JSON object on stdout instead of the table")
     check.add_argument(
         "--sync-mutants",
         action="store_true",
-        help="instead: remove every flag pair and barrier of the kernel by itself and see whether the hazard checker notices",
+        help="instead: remove each flag pair and barrier of the kernel by itself and see whether the checker notices",
     )
     add_execution_flags(check, adversarial=False)
     check.set_defaults(function=check_command)
@@ -118,18 +130,19 @@ def build_parser() -> argparse.ArgumentParser:
 def run_command(arguments: argparse.Namespace) -> int:
     backend = arguments.backend
     on_model = backend == "model"
+    refuse_ignored_flags(arguments)
     if arguments.output:
         check_writable(arguments.output)
-    inputs, notes = load(arguments.input, given_case(arguments), arguments, half=on_model or backend == "npu")
+    inputs, notes = load(arguments.input, given_case(arguments), arguments, half=backend in ON_CHIP)
     with Progress(f"running on backend '{backend}'") as progress:
         options = execution_options(arguments) | {"progress": progress.update} if on_model else {}
         call = call_operator(inputs, backend, **options)
         report = RunReport(backend, problem_of(inputs), call, warnings=notes + input_warnings(inputs))
         if on_model:
-            report.plan = plan_of(inputs, arguments.cores or CORES)
+            report.plan = plan_of(inputs, arguments.cores or MAX_CORES)
         if call.error is None:
             progress.stage("comparing with the fp64 recurrence")
-            report.comparisons = compare_with_truth(inputs, call.result, overflow_mode(arguments, on_model or backend == "npu"))
+            report.comparisons = compare_with_truth(inputs, call.result, overflow_mode(arguments))
     if arguments.output and call.error is None:
         save_outputs(arguments.output, vars(call.result))
     if arguments.json:
@@ -139,13 +152,22 @@ def run_command(arguments: argparse.Namespace) -> int:
     return 0 if report.passed else 1
 
 
-def overflow_mode(arguments: argparse.Namespace, on_model: bool) -> str:
+def refuse_ignored_flags(arguments: argparse.Namespace) -> None:
+    """Flags of the host model that another backend would not look at; on the card, --overflow says what to expect."""
+    if arguments.backend == "model":
+        return
+    for name in given_execution_flags(arguments):
+        if (arguments.backend, name) != ("npu", "overflow"):
+            raise UsageError(f"{flag_of(name)} is for --backend model, not {arguments.backend}")
+
+
+def overflow_mode(arguments: argparse.Namespace) -> str:
     """What an fp16 result beyond 65,504 has to be: on the chip that depends on a mode, elsewhere it is inf."""
-    return (arguments.overflow or "saturate") if on_model else "inf"
+    return (arguments.overflow or "saturate") if arguments.backend in ON_CHIP else "inf"
 
 
 def plan_command(arguments: argparse.Namespace) -> int:
-    plan = plan_of_case(case_of(arguments), arguments.cores or CORES)
+    plan = plan_of_case(case_of(arguments), arguments.cores or MAX_CORES)
     print(json.dumps(plan.to_dict()) if arguments.json else plan)
     return 0
 
@@ -154,11 +176,17 @@ def check_command(arguments: argparse.Namespace) -> int:
     if arguments.sync_mutants:
         return sync_mutants_command(arguments)
     if arguments.input:
-        suite = {arguments.input: load_inputs(arguments.input)[0]}
+        if arguments.case:
+            raise UsageError("--input is checked instead of the suite: --case does not apply")
+        inputs, notes = load_inputs(arguments.input)
+        suite = {arguments.input: inputs}
+        for text in notes:
+            print(f"chunk-gdr: {text}", file=sys.stderr)
     else:
         suite = suite_inputs(arguments.case)
+    seeds = SEEDS if arguments.seeds is None else arguments.seeds
     with Progress("checking") as progress:
-        result = check_suite(suite, arguments.seeds, execution_options(arguments), progress)
+        result = check_suite(suite, seeds, execution_options(arguments), progress)
     print(result.to_json() if arguments.json else result)
     return 0 if result.passed else 1
 
@@ -166,7 +194,7 @@ def check_command(arguments: argparse.Namespace) -> int:
 def sync_mutants_command(arguments: argparse.Namespace) -> int:
     from .sync_mutants import campaign, operator_scenarios
 
-    if arguments.input or arguments.case or execution_options(arguments):
+    if arguments.input or arguments.case or arguments.seeds is not None or given_execution_flags(arguments):
         raise UsageError("--sync-mutants brings its own cases and options: only --json goes with it")
     with Progress("checking") as progress:
         result = campaign(operator_scenarios(), progress=progress)

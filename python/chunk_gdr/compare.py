@@ -10,7 +10,7 @@ if its masks agree, and is counted in `masks_only`, because that says nothing ab
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Sequence
+from typing import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -22,6 +22,7 @@ FP32_BAR = 2e-5  # NRMSE of a state kept in fp32
 HALF_BAR = 2.3e-4  # NRMSE of an fp16 result of ordinary size: its rounding floor is about 2.1e-4
 FLOOR_MARGIN = 1.1  # tiny or few values have a higher floor, and the bar follows it
 RANGE = (2.0**-6, 2.0**15)  # of the largest value of a head's state; the bars are promised inside
+OVERFLOWS = ("inf", "saturate", "any")
 OVERFLOW_MARGIN = 1e-3  # relative distance from FP16_MAX within which rounding decides between finite and inf
 
 
@@ -124,6 +125,10 @@ class Comparison:
         return self.table(top=5)
 
 
+def dtype_name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
 def bar_of(dtype: str, floor: float) -> float:
     """The accuracy bar for a result stored as `dtype` with this rounding floor."""
     return FP32_BAR if dtype in ("float32", "float64") else max(HALF_BAR, FLOOR_MARGIN * floor)
@@ -132,8 +137,8 @@ def bar_of(dtype: str, floor: float) -> float:
 def mask_errors(x: Tensor, truth: Tensor, half: bool, overflow: str) -> tuple[Tensor, Tensor]:
     """(where x is inf, nan or finite and must not be, where both are ordinary numbers to be compared).
 
-    A truth beyond the range of fp16 is inf or saturated in x, by the chip's overflow mode: `overflow` is
-    "inf", "saturate" or "any".
+    A truth beyond the range of fp16 is inf or saturated in x, by the chip's overflow mode: `overflow` is one of
+    OVERFLOWS.
     """
     ordinary = truth.isfinite()
     wrong = (truth.isnan() != x.isnan()) | (truth.isinf() & (x != truth))
@@ -152,8 +157,11 @@ def mask_errors(x: Tensor, truth: Tensor, half: bool, overflow: str) -> tuple[Te
     return wrong | (ordinary & ~x.isfinite()), ordinary & x.isfinite()
 
 
-def head_error(x: Tensor, truth: Tensor, sequence: int, head: int, index_of, dtype: torch.dtype, overflow: str):
-    """x, truth: the values of one (sequence, v-head) in any shape; index_of maps a position in it to the tensor."""
+def head_error(
+    x: Tensor, truth: Tensor, sequence: int, head: int, index_of: Callable, dtype: torch.dtype, overflow: str
+) -> HeadError:
+    """x, truth: the values of one (sequence, v-head) in any shape, truth in fp64; index_of maps a position in them to
+    one in the whole tensor; dtype: that of the result, which decides its floor and bar."""
     half = dtype == torch.float16
     x64 = x.double()
     wrong, ordinary = mask_errors(x64, truth, half, overflow)
@@ -166,7 +174,7 @@ def head_error(x: Tensor, truth: Tensor, sequence: int, head: int, index_of, dty
         return 0.0 if size == 0 else (size / norm if norm else float("inf"))
 
     floor = nrmse(kept.to(dtype).double() - kept)
-    bar = bar_of(str(dtype).removeprefix("torch."), floor)
+    bar = bar_of(dtype_name(dtype), floor)
     compared = int(ordinary.sum())
     error = nrmse(difference) if compared else float("nan")
     # The element to show: a wrong mask if there is one, else the largest difference.
@@ -190,10 +198,27 @@ def head_error(x: Tensor, truth: Tensor, sequence: int, head: int, index_of, dty
     )
 
 
+def check_arguments(name: str, x: Tensor, truth: Tensor, counts: Sequence[int], overflow: str) -> None:
+    def require(condition: bool, argument: str, expected: str, got) -> None:
+        if not condition:
+            raise ValueError(f"chunk_gdr.compare, {name}: argument '{argument}': expected {expected}, got {got}")
+
+    shape = list(truth.shape)
+    require(truth.dim() >= 2, "truth", "shape [rows, heads, ...]", shape)
+    require(list(x.shape) == shape, "x", f"shape {shape} (that of 'truth')", list(x.shape))
+    require(x.is_floating_point(), "x", "a floating-point dtype", dtype_name(x.dtype))
+    require(min(counts, default=0) >= 0, "lengths", "lengths >= 0", list(counts))
+    require(sum(counts) == shape[0], "lengths", f"lengths of {shape[0]} rows (those of 'truth')", f"{sum(counts)} rows")
+    require(overflow in OVERFLOWS, "overflow", f"one of {', '.join(OVERFLOWS)}", repr(overflow))
+
+
 def compare_rows(name: str, x: Tensor, truth: Tensor, counts: Sequence[int], overflow: str = "any") -> Comparison:
-    """x, truth [rows, heads, ...], where sequence b owns the next counts[b] rows."""
-    if x.shape != truth.shape:
-        raise ValueError(f"{name}: shape {tuple(x.shape)}, truth {tuple(truth.shape)}")
+    """x, truth [rows, heads, ...], where sequence b owns the next counts[b] rows.
+
+    Raises:
+        ValueError: shapes that differ, rows that nobody owns, no floating-point dtype, an unknown overflow mode.
+    """
+    check_arguments(name, x, truth, counts, overflow)
     truth = truth.double()
     heads = []
     for sequence, (begin, count) in enumerate(zip(starts(counts), counts)):
@@ -208,7 +233,7 @@ def compare_rows(name: str, x: Tensor, truth: Tensor, counts: Sequence[int], ove
 
             heads.append(head_error(part, true_part, sequence, head, index_of, x.dtype, overflow))
     heads.sort(key=lambda h: -h.badness)
-    return Comparison(name, str(x.dtype).removeprefix("torch."), tuple(heads))
+    return Comparison(name, dtype_name(x.dtype), tuple(heads))
 
 
 def compare_out(x: Tensor, truth: Tensor, lengths: Sequence[int], overflow: str = "any") -> Comparison:
@@ -218,7 +243,7 @@ def compare_out(x: Tensor, truth: Tensor, lengths: Sequence[int], overflow: str 
 
 def compare_state(x: Tensor, truth: Tensor, name: str = "final_state", overflow: str = "any") -> Comparison:
     """final_state [B, Nv, Dv, Dk]."""
-    return compare_rows(name, x, truth, [1] * x.shape[0], overflow)
+    return compare_rows(name, x, truth, [1] * truth.shape[0], overflow)
 
 
 def compare_chunk_state(x: Tensor, truth: Tensor, lengths: Sequence[int], overflow: str = "any") -> Comparison:

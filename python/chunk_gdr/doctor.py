@@ -19,7 +19,10 @@ from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+import torch
+
 from . import _npu
+from .model import host_compiler
 
 OK, MISSING, PROBLEM = "ok", "missing", "problem"
 PROBE_SECONDS = 120
@@ -155,7 +158,7 @@ def _compiler(home: str | None) -> Check:
 
 
 def _torch() -> Check:
-    return Check("torch", OK, version("torch"))
+    return Check("torch", OK, torch.__version__)
 
 
 _PROBE = """
@@ -168,14 +171,14 @@ def _torch_npu() -> Check:
     try:
         installed = version("torch_npu")
     except PackageNotFoundError:
-        fix = f"pip install torch_npu=={version('torch').partition('+')[0]}"
+        fix = f"pip install torch_npu=={torch.__version__.partition('+')[0]}"
         return Check("torch_npu", MISSING, "not installed", fix)
     code, text = _run([sys.executable, "-c", _PROBE], PROBE_SECONDS, TORCH_DEVICE_BACKEND_AUTOLOAD="0")
     if code != 0:
         found = f"{installed} cannot be imported: {_ending(code, text)}"
         return Check("torch_npu", PROBLEM, found, "needs CANN: source its set_env.sh")
-    if _minor(installed) != _minor(version("torch")):
-        found = f"{installed} beside torch {version('torch')}"
+    if _minor(installed) != _minor(torch.__version__):
+        found = f"{installed} beside torch {torch.__version__}"
         return Check("torch_npu", PROBLEM, found, "their versions have to agree")
     devices = re.search(r"^devices (\d+)$", text, re.MULTILINE)
     if devices is None or devices[1] == "0":
@@ -200,7 +203,7 @@ def _device_binary() -> Check:
 
 
 def _host_compiler() -> Check:
-    wished = os.environ.get("CXX", "g++")
+    wished = host_compiler()[0]
     found = shutil.which(wished)
     if found is None:
         return Check("C++ compiler", MISSING, f"{wished} is not in PATH", "install g++ or set CXX")

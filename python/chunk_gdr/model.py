@@ -67,9 +67,11 @@ def build(
 ) -> Path:
     """Compile kernel source(s) into a shared library for `run`.
 
-    source: one .cpp or several; out: where to put the library (default: a cache entry, reused while the sources and every
-    header they include are unchanged); include: further include folders; defines: macros; flags: further compiler flags.
-    The compiler is $CXX, else g++. Raises BuildError with the compiler's output.
+    source: one .cpp or several; out: where to put the library (default: a cache entry, reused while the sources and
+    every header they include are unchanged); include: further include folders; defines: macros; flags: further compiler
+    flags.
+    The compiler is $CXX, else g++. Raises BuildError: the compiler cannot be run, or its output; FileNotFoundError: no
+    such source.
     """
     sources = [Path(source)] if isinstance(source, (str, os.PathLike)) else [Path(item) for item in source]
     for path in sources:
@@ -107,15 +109,15 @@ def run(
 ) -> Report:
     """Run `entry` of a library made by `build` on the host model.
 
-    args: the GM arguments in the kernel's order, as {name: array} or a list; worked on in place. Arrays must be C-contiguous;
-    a read-only array is an input the kernel must not write; None is an absent optional. The workspace (2 MiB system part +
-    workspace_bytes, uninitialised, or the given array) and the tiling bytes are appended.
+    args: the GM arguments in the kernel's order, as {name: array} or a list; worked on in place. Arrays must be
+    C-contiguous; a read-only array is an input the kernel must not write; None is an absent optional. The workspace (2
+    MiB system part + workspace_bytes, uninitialised, or the given array) and the tiling bytes are appended.
 
     options: execution="program"|"adversarial", seed=0, threads=0 (all), cores=8, params="pessimistic"|"optimistic",
     overflow="saturate"|"inf", permute_cube=False, checked=True, trace=False, progress=callable(done, total),
-    buffers=[(name, memory, offset_bytes, bytes, first_stage, last_stage)], stages={id: name}, redundant_sync=True in checked
-    program order (judge which flags and barriers could go), sync_sites=False (report every flag and barrier with its
-    identity), drop_sync=[identity] (leave these out).
+    buffers=[(name, memory, offset_bytes, bytes, first_stage, last_stage)], stages={id: name}, redundant_sync=True in
+    checked program order (judge which flags and barriers could go), sync_sites=False (report every flag and barrier
+    with its identity), drop_sync=[identity] (leave these out).
 
     What the kernel does wrong is in the report, not an exception.
     """
@@ -235,7 +237,7 @@ class Report:
 
     @property
     def text(self) -> str:
-        """The hazard reports, worst grade first, and the flags and barriers that could go; empty if there are neither."""
+        """The hazard reports, worst grade first, and the flags and barriers that could go; empty without either."""
         redundant = self._report.redundant_sync_text if self.redundant_sync else ""
         return self._report.hazard_text() + redundant
 
@@ -264,12 +266,13 @@ class Report:
         return self._report.to_json()
 
     def write_profile(self, directory: str | os.PathLike) -> Path:
-        """Write trace.json (for a trace viewer; needs run(..., trace=True)) and per-core CSV tables of instructions and lines."""
+        """Write trace.json (for a trace viewer; needs run(..., trace=True)) and CSV tables of each core."""
         self._report.write_profile(str(directory))
         return Path(directory)
 
     def __repr__(self) -> str:
-        return f"<model report: {self.cycles:.0f} model cycles, {self.errors} errors, {self.auto_sync} relying on auto-sync>"
+        hazards = f"{self.errors} errors, {self.auto_sync} relying on auto-sync"
+        return f"<model report: {self.cycles:.0f} model cycles, {hazards}>"
 
 
 def _gm_argument(name: str, array: np.ndarray | None) -> tuple[np.ndarray | None, str, bool, bool]:
@@ -281,10 +284,20 @@ def _gm_argument(name: str, array: np.ndarray | None) -> tuple[np.ndarray | None
     return array, name, bool(array.flags.writeable), True
 
 
+def host_compiler() -> list[str]:
+    """What builds kernels for the host model, $CXX or g++, with what comes before and behind it (ccache, flags)."""
+    return shlex.split(os.environ.get("CXX", "")) or ["g++"]
+
+
 def _compile_command(
-    sources: list[Path], library: Path, include: Iterable[Any], defines: Mapping[str, Any], flags: Iterable[str], optimize: str
+    sources: list[Path],
+    library: Path,
+    include: Iterable[Any],
+    defines: Mapping[str, Any],
+    flags: Iterable[str],
+    optimize: str,
 ) -> list[str]:
-    command = shlex.split(os.environ.get("CXX", "g++"))
+    command = host_compiler()
     # -fno-gnu-unique: template statics of different kernels must not be merged across libraries.
     command += ["-std=c++17", optimize, "-fPIC", "-shared", "-fno-gnu-unique", "-ffp-contract=off"]
     # For the call paths in reports.
@@ -308,7 +321,7 @@ def _compile(command: list[str], built: Path, sources: list[Path], scratch: Path
     if process.returncode != 0:
         names = ", ".join(str(path) for path in sources)
         raise BuildError(f"{names} does not compile for the host model:\n{process.stderr}")
-    files = set(depfile.read_text().replace("\\\n", " ").split()) if len(sources) == 1 else _all_headers(command, sources)
+    files = _files_of_rule(depfile.read_text()) if len(sources) == 1 else _all_headers(command, sources)
     return {name: _digest(Path(name)) for name in files if Path(name).is_file()}
 
 
@@ -321,8 +334,13 @@ def _all_headers(command: list[str], sources: list[Path]) -> set[str]:
         process = subprocess.run(
             [command[0], *options, *systems, "-M", str(path)], capture_output=True, text=True, check=True
         )
-        files |= set(process.stdout.replace("\\\n", " ").split())
+        files |= _files_of_rule(process.stdout)
     return files
+
+
+def _files_of_rule(rule: str) -> set[str]:
+    """The words of a rule for make; its target and colon are no files."""
+    return set(rule.replace("\\\n", " ").split())
 
 
 def _is_current(stamp: Path) -> bool:
@@ -344,9 +362,15 @@ def _digest_of(name: str, mtime_ns: int, size: int) -> str:
 
 @functools.lru_cache(maxsize=8)
 def _compiler_version(compiler: str) -> str:
-    return subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    try:
+        done = subprocess.run([compiler, "--version"], capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise BuildError(f"C++ compiler '{compiler}' ($CXX, else g++): expected one that runs, got: {error}") from None
+    return done.stdout.partition("\n")[0]
 
 
 def _cache_dir() -> Path:
-    root = os.environ.get("CHUNK_GDR_CACHE") or Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "chunk_gdr"
+    root = os.environ.get("CHUNK_GDR_CACHE")
+    if not root:
+        root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "chunk_gdr"
     return Path(root) / "kernels"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from .sync_mutants import chain_of, merge_instances
+from .sync_mutants.places import chain_of, merge_instances
 
 
 @dataclass(frozen=True)

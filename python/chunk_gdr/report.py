@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from .compare import Comparison
 from .runner import Call
+from .tiling import Plan
 
 MODEL_KEYS = ("hazards", "model_cycles", "gm_bytes")  # null on backends that have none
 
@@ -18,7 +19,7 @@ class RunReport:
     backend: str
     problem: dict
     call: Call
-    plan: object | None = None  # chunk_gdr.tiling.Plan
+    plan: Plan | None = None
     comparisons: list[Comparison] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -152,8 +153,10 @@ def cycle_text(model: dict) -> str:
     for stage in model["stages"]:
         if any(stage["busy"].values()):
             busy = "".join(f"{stage['busy'][queue]:11,.0f}" for queue in queues)
-            lines.append(f"{stage['name']:14s}{busy}  {sum(on_path.get(stage['stage'], {}).values()):,.0f} on the critical path")
-    lines.append("critical path " + "".join(f"{path_cycles(path)[queue]:11,.0f}" for queue in queues) + f"  of {path['cycles']:,.0f}")
+            critical = sum(on_path.get(stage["stage"], {}).values())
+            lines.append(f"{stage['name']:14s}{busy}  {critical:,.0f} on the critical path")
+    busy = "".join(f"{path_cycles(path)[queue]:11,.0f}" for queue in queues)
+    lines.append(f"critical path {busy}  of {path['cycles']:,.0f}")
     traffic = model["traffic"]
     lines.append(
         f"GM bytes: {traffic['gm_read_bytes']:,} read, {traffic['gm_write_bytes']:,} written;"

@@ -15,7 +15,7 @@ from . import model as host_model
 from ._switch import backend as switch
 from .arguments import UsageError
 from .cases import Case, Inputs, looks_like_alpha
-from .compare import Comparison, compare_chunk_state, compare_out, compare_state
+from .compare import Comparison, compare_chunk_state, compare_out, compare_state, dtype_name
 from .reference import Result, recurrence
 from .reference.recurrence import chunk_counts
 
@@ -44,16 +44,12 @@ def problem_of(inputs: Inputs) -> dict:
         "nv": nv,
         "dk": inputs.query.shape[2],
         "dv": dv,
-        "dtype": dtype_name(inputs.query),
-        "state_dtype": "float32" if inputs.initial_state is None else dtype_name(inputs.initial_state),
+        "dtype": dtype_name(inputs.query.dtype),
+        "state_dtype": "float32" if inputs.initial_state is None else dtype_name(inputs.initial_state.dtype),
         "scale": 1.0 if inputs.scale is None else inputs.scale,
         "chunk_heads": sum(chunk_counts(lengths)) * nv,
         "given": given,
     }
-
-
-def dtype_name(tensor: Tensor) -> str:
-    return str(tensor.dtype).removeprefix("torch.")
 
 
 def input_warnings(inputs: Inputs) -> list[str]:
@@ -121,7 +117,7 @@ def model_options(on_model: bool, options: dict):
     return host_model.options(**options) if on_model else contextlib.nullcontext()
 
 
-def plan_of(inputs: Inputs, cores: int = 8) -> tiling.Plan:
+def plan_of(inputs: Inputs, cores: int = tiling.MAX_CORES) -> tiling.Plan:
     """The launch plan of this call."""
     problem = problem_of(inputs)
     shapes = {name: problem[name] for name in ("lengths", "nk", "nv", "dk", "dv", "state_dtype")}
@@ -129,7 +125,7 @@ def plan_of(inputs: Inputs, cores: int = 8) -> tiling.Plan:
     return tiling.plan(**shapes, **given, use_qk_l2norm=inputs.use_qk_l2norm_in_kernel, cores=cores)
 
 
-def plan_of_case(case: Case, cores: int = 8) -> tiling.Plan:
+def plan_of_case(case: Case, cores: int = tiling.MAX_CORES) -> tiling.Plan:
     """The launch plan of a generated case, without generating it."""
     return tiling.plan(
         case.lengths,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What will run where: the host tiling of an operator as printable dataclasses.
 
-The numbers come from the C++ that the launch itself uses (``op_host`` and the headers it shares with the kernel); nothing here is
-computed a second time.
+The numbers come from the C++ that the launch itself uses (``op_host`` and the headers it shares with the kernel), for
+shapes that are padded as at the torch boundary.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from ._load import _C
+from .reference.recurrence import CHUNK
 
-CHUNK = 64
 #: Bytes of each on-chip memory that a kernel may use (UB without the library's scratch).
 CAPACITY_BYTES = {"UB": 248 * 1024, "L1": 1024 * 1024, "L0A": 64 * 1024, "L0B": 64 * 1024, "L0C": 256 * 1024}
 MAX_HEAD_DIM = 128
 MAX_CORES = 8
-_INT32_MAX = 2**31 - 1
+INT32_MAX = 2**31 - 1
 _BAR_WIDTH = 40
 _SPANS_SHOWN = 8
 
@@ -104,7 +104,8 @@ class Plan:
     def occupancy(self, memory: str) -> dict[str, int]:
         """Bytes of ``memory`` that are live in each stage."""
         return {
-            stage: sum(b.bytes for b in self.buffers if b.memory == memory and b.lives_in(i)) for i, stage in enumerate(self.stages)
+            stage: sum(b.bytes for b in self.buffers if b.memory == memory and b.lives_in(i))
+            for i, stage in enumerate(self.stages)
         }
 
     def high_water_bytes(self, memory: str) -> int:
@@ -121,8 +122,8 @@ class Plan:
     def _head(self) -> list[str]:
         slots = ", ".join(f"{s.name} {s.bytes} B at +{s.offset_bytes}" for s in self.workspace)
         return [
-            f"tiling key {self.tiling_key} (bucket {self.bucket}), schedule {self.schedule}, state {self.state_layout}, "
-            f"{self.block_num} cores, {self.v_tiles} slice(s) of {self.v_tile_dim} columns",
+            f"tiling key {self.tiling_key} (bucket {self.bucket}), schedule {self.schedule}, state {self.state_layout},"
+            f" {self.block_num} cores, {self.v_tiles} slice(s) of {self.v_tile_dim} columns",
             f"workspace {self.workspace_bytes} B: system part, then {slots}",
             f"predicted {self.predicted_cycles:,} model cycles, {self.chunk_cycles:,} for a chunk of an item and "
             f"{self.item_cycles:,} for its state",
@@ -148,9 +149,11 @@ class Plan:
 
     def _buffers(self) -> list[str]:
         lines = ["memory    offset     bytes  shape            dtype    life                buffer"]
-        for b in sorted(self.buffers, key=lambda b: (list(CAPACITY_BYTES).index(b.memory), b.offset_bytes, b.first_stage)):
+        memories = list(CAPACITY_BYTES)
+        for b in sorted(self.buffers, key=lambda b: (memories.index(b.memory), b.offset_bytes, b.first_stage)):
             life = f"{self.stages[b.first_stage]}..{self.stages[b.last_stage]}"
-            lines.append(f"{b.memory:6s} {b.offset_bytes:9d} {b.bytes:9d}  {f'{b.rows} x {b.cols}':15s}  {b.dtype:8s} {life:19s} {b.name}")
+            place = f"{b.memory:6s} {b.offset_bytes:9d} {b.bytes:9d}"
+            lines.append(f"{place}  {f'{b.rows} x {b.cols}':15s}  {b.dtype:8s} {life:19s} {b.name}")
         return lines
 
 
@@ -168,7 +171,8 @@ def _spans(items: Sequence[WorkItem], sliced: bool) -> str:
             spans.append([sequence, sequence, heads])
     texts = [f"seq {first if first == last else f'{first}-{last}'}: {heads}" for first, last, heads in spans]
     if len(texts) > _SPANS_SHOWN:
-        texts = [*texts[:_SPANS_SHOWN], f"... and {sum(last - first + 1 for first, last, _ in spans[_SPANS_SHOWN:])} more sequences"]
+        more = sum(last - first + 1 for first, last, _ in spans[_SPANS_SHOWN:])
+        texts = [*texts[:_SPANS_SHOWN], f"... and {more} more sequences"]
     return "; ".join(texts) if texts else "-"
 
 
@@ -198,12 +202,13 @@ def plan(
     g: bool = True,
     beta: bool = True,
     use_qk_l2norm: bool = False,
-    cores: int = 8,
+    cores: int = MAX_CORES,
 ) -> Plan:
     """The launch plan of ``chunk_gated_delta_rule`` for sequences of ``lengths`` tokens.
 
     Args:
-        lengths: tokens of each sequence; they only decide the split over cores, the launch itself depends on their sum and number.
+        lengths: tokens of each sequence; they only decide the split over cores, the launch itself depends on their sum
+            and number.
         nk, nv: key and value heads.
         dk, dv: head dims, 1 to 128; they are padded to multiples of 16 as at the torch boundary.
         state_dtype: ``"float32"`` or ``"float16"``, the dtype of the state tensors.
@@ -214,14 +219,15 @@ def plan(
         ValueError: a quantity is out of range; the message names it, the limit and the value.
     """
     if state_dtype not in ("float32", "float16"):
-        raise ValueError(f"chunk_gated_delta_rule tiling: state_dtype must be 'float32' or 'float16', got {state_dtype!r}")
-    lengths = [_whole(f"lengths[{i}]", n, 0, _INT32_MAX) for i, n in enumerate(lengths)]
-    nk, nv = _whole("nk", nk, 1, _INT32_MAX), _whole("nv", nv, 1, _INT32_MAX)
+        dtypes = "'float32' or 'float16'"
+        raise ValueError(f"chunk_gated_delta_rule tiling: state_dtype must be {dtypes}, got {state_dtype!r}")
+    lengths = [_whole(f"lengths[{i}]", n, 0, INT32_MAX) for i, n in enumerate(lengths)]
+    nk, nv = _whole("nk", nk, 1, INT32_MAX), _whole("nv", nv, 1, INT32_MAX)
     dk, dv = _whole("dk", dk, 1, MAX_HEAD_DIM), _whole("dv", dv, 1, MAX_HEAD_DIM)
     cores = _whole("cores", cores, 1, MAX_CORES)
     if nv % nk:
         raise ValueError(f"chunk_gated_delta_rule tiling: nv must be a multiple of nk {nk}, got {nv}")
-    total = _whole("the sum of lengths", sum(lengths), 0, _INT32_MAX)
+    total = _whole("the sum of lengths", sum(lengths), 0, INT32_MAX)
     problem = {
         "total_tokens": total,
         "batch": len(lengths),
@@ -253,7 +259,8 @@ def plan(
         workspace_bytes=raw["workspace_bytes"],
         workspace=tuple(WorkspaceSlot(**slot) for slot in raw["workspace"]),
         cores=tuple(
-            tuple(WorkItem(**item) for item in _C.items_of_core(lengths, core, **problem)) for core in range(raw["block_num"])
+            tuple(WorkItem(**item) for item in _C.items_of_core(lengths, core, **problem))
+            for core in range(raw["block_num"])
         ),
         item_cycles=raw["item_cycles"],
         chunk_cycles=raw["chunk_cycles"],

@@ -5,6 +5,7 @@ every single call.
 
 import pytest
 
+import chunk_gdr
 from chunk_gdr import _npu
 from chunk_gdr.cases import Case, make_inputs
 from chunk_gdr.check import fresh
@@ -45,6 +46,13 @@ def backend(request):
 def card():
     if _npu.missing is not None:
         pytest.skip(f"no card: {_npu.missing}")
+
+
+@pytest.fixture(params=["native", "reference"])
+def on_backend(request):
+    """One of the backends that run a token recurrence, switched on for the test."""
+    with chunk_gdr.backend(request.param):
+        yield request.param
 
 
 @pytest.fixture

@@ -154,9 +154,30 @@ def test_nothing_to_compare_is_exact():
     assert result.passed and result.worst is None and result.to_dict()["nrmse"] == 0.0
 
 
-def test_shapes_must_agree():
-    with pytest.raises(ValueError, match=r"out: shape \(2, 1, 8\), truth \(2, 1, 9\)"):
-        compare_out(torch.zeros(2, 1, 8), torch.zeros(2, 1, 9), [2])
+OUT, STATE = torch.zeros(5, 2, 8), torch.zeros(5, 2, 8, 4)
+FIVE = "lengths of 5 rows (those of 'truth')"
+WHOLE = "shape [5, 2, 8, 4] (that of 'truth')"
+# Who compares what, the result and the argument that the message names, what it expected, what it got.
+REFUSED = {
+    "shape": (compare_out, (OUT, OUT[..., :7], [5]), "out", "x", "shape [5, 2, 7] (that of 'truth')", "[5, 2, 8]"),
+    "rank": (compare_out, (OUT[:, 0, 0], OUT[:, 0, 0], [5]), "out", "truth", "shape [rows, heads, ...]", "[5]"),
+    "lengths-short": (compare_out, (OUT, OUT, [4]), "out", "lengths", FIVE, "4 rows"),
+    "lengths-long": (compare_out, (OUT, OUT, [5, 1]), "out", "lengths", FIVE, "6 rows"),
+    "lengths-negative": (compare_out, (OUT, OUT, [6, -1]), "out", "lengths", "lengths >= 0", "[6, -1]"),
+    "dtype": (compare_out, (OUT.int(), OUT, [5]), "out", "x", "a floating-point dtype", "int32"),
+    "overflow": (compare_out, (OUT, OUT, [5], "wrap"), "out", "overflow", "one of inf, saturate, any", "'wrap'"),
+    "sequences": (compare_state, (STATE[:4], STATE), "final_state", "x", WHOLE, "[4, 2, 8, 4]"),
+    "few-rows": (compare_chunk_state, (STATE[:4], STATE, [320]), "chunk_state", "x", WHOLE, "[4, 2, 8, 4]"),
+    "chunks": (compare_chunk_state, (STATE, STATE, [64, 1]), "chunk_state", "lengths", FIVE, "2 rows"),
+}
+
+
+@pytest.mark.parametrize("compare, arguments, result, argument, expected, got", REFUSED.values(), ids=REFUSED)
+def test_arguments_that_do_not_belong_together(compare, arguments, result, argument, expected, got):
+    """Rows that no sequence owns would be rows that nobody compares."""
+    with pytest.raises(ValueError) as error:
+        compare(*arguments)
+    assert str(error.value) == f"chunk_gdr.compare, {result}: argument '{argument}': expected {expected}, got {got}"
 
 
 def test_dict_is_json():

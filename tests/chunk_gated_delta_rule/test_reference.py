@@ -86,12 +86,62 @@ def test_recurrence_chunk_state_enters_each_chunk():
     torch.testing.assert_close(got.chunk_state[1], head.final_state[0], rtol=1e-12, atol=1e-14)
 
 
-def test_recurrence_rejects_wrong_lengths():
-    x = make_inputs(SMALL)
-    with pytest.raises(ValueError, match="are not lengths of 196 tokens"):
-        recurrence(x.query, x.key, x.value, actual_seq_lengths=[100, 95])
-    with pytest.raises(ValueError, match="are not lengths of 196 tokens"):
-        recurrence(x.query, x.key, x.value, actual_seq_lengths=[200, -4])
+def zeros(*shape, dtype=torch.float32):
+    return torch.zeros(*shape, dtype=dtype)
+
+
+# What is replaced in q, k [6, 2, 8] and v [6, 4, 12], and the message.
+REFUSED = {
+    "no-key-heads": ({"query": zeros(6, 0, 8), "key": zeros(6, 0, 8)}, "'query': expected at least one head, got 0"),
+    "no-value-heads": ({"value": zeros(6, 0, 12)}, "'value': expected at least one head, got 0"),
+    "head-ratio": ({"value": zeros(6, 3, 12)}, "'value': expected Nv a multiple of Nk=2, got Nv=3"),
+    "query-rank": ({"query": zeros(6, 8)}, "'query': expected rank 3, shape [T, Nk, Dk], got rank 2, shape [6, 8]"),
+    "value-rank": ({"value": zeros(12)}, "'value': expected rank 3, shape [T, Nv, Dv], got rank 1, shape [12]"),
+    "key-shape": ({"key": zeros(6, 2, 9)}, "'key': expected shape [T=6, Nk=2, Dk=8], got [6, 2, 9]"),
+    "value-tokens": ({"value": zeros(5, 4, 12)}, "'value': expected shape [T=6, Nv=4, Dv=12], got [5, 4, 12]"),
+    "g-shape": ({"g": zeros(6, 2)}, "'g': expected shape [T=6, Nv=4], got [6, 2]"),
+    "beta-shape": ({"beta": zeros(4, 6)}, "'beta': expected shape [T=6, Nv=4], got [4, 6]"),
+    "state-shape": (
+        {"initial_state": zeros(1, 4, 8, 12)},
+        "'initial_state': expected shape [B=1, Nv=4, Dv=12, Dk=8], got [1, 4, 8, 12]",
+    ),
+    "dtype": (
+        {name: zeros(6, 2, 8, dtype=torch.int32) for name in ("query", "key")},
+        "'query': expected dtype float16, bfloat16, float32 or float64 (any backend), got int32",
+    ),
+    "sum-short": ({"actual_seq_lengths": [2, 3]}, "'actual_seq_lengths': expected lengths with sum T=6, got sum 5"),
+    "sum-long": (
+        {"actual_seq_lengths": torch.tensor([2, 5])},
+        "'actual_seq_lengths': expected lengths with sum T=6, got more than T after index 1",
+    ),
+    "negative": ({"actual_seq_lengths": [-1, 7]}, "'actual_seq_lengths': expected lengths >= 0, got -1 at index 0"),
+    "no-sequences": ({"actual_seq_lengths": []}, "'actual_seq_lengths': expected lengths with sum T=6, got sum 0"),
+    "fractions": (
+        {"actual_seq_lengths": [2.5, 3.5]},
+        "'actual_seq_lengths': expected dtype int32 or int64, got float32",
+    ),
+    "lengths-rank": (
+        {"actual_seq_lengths": torch.tensor(6)},
+        "'actual_seq_lengths': expected rank 1, shape [B], got rank 0, shape []",
+    ),
+    "scale": ({"scale": math.inf}, "'scale': expected a finite float32, got inf"),
+}
+
+
+@pytest.mark.parametrize("reference", [recurrence, chunked])
+@pytest.mark.parametrize("change, text", REFUSED.values(), ids=REFUSED)
+def test_arguments_are_those_of_the_operator(reference, change, text):
+    args = {"query": zeros(6, 2, 8), "key": zeros(6, 2, 8), "value": zeros(6, 4, 12)}
+    assert reference(**args).out.shape == (6, 4, 12)
+    with pytest.raises(RuntimeError) as error:
+        reference(**args | change)
+    assert str(error.value) == f"chunk_gated_delta_rule: argument {text}"
+
+
+@pytest.mark.parametrize("reference", [recurrence, chunked])
+def test_no_sequences(reference):
+    got = reference(zeros(0, 2, 8), zeros(0, 2, 8), zeros(0, 4, 12), actual_seq_lengths=[], with_chunk_state=True)
+    assert [list(x.shape) for x in vars(got).values()] == [[0, 4, 12], [0, 4, 12, 8], [0, 4, 12, 8]]
 
 
 def test_l2norm_has_eps_inside_the_root_of_the_sum():

@@ -187,6 +187,11 @@ def no(*shape):
         ({"initial_state": no(2, 4, 40, 24)}, "initial_state", "shape [N=2, HV=4, K=24, V=40]", "[2, 4, 40, 24]"),
         ({"state_v_first": True}, "initial_state", "shape [N=2, HV=4, V=40, K=24]", "[2, 4, 24, 40]"),
         ({"cu_seqlens": torch.tensor([0, 37])}, "q", "B=1, sequences packed along T, with cu_seqlens", "B=2"),
+        ({"q": [[1.0]]}, "q", "a tensor", "list"),
+        ({"v": no(2, 37, 4, 40).numpy()}, "v", "a tensor", "ndarray"),
+        ({"g": 0.5}, "g", "a tensor", "float"),
+        ({"beta": 1}, "beta", "a tensor", "int"),
+        ({"initial_state": "zeros"}, "initial_state", "a tensor", "str"),
     ],
     ids=str,
 )
@@ -194,6 +199,25 @@ def test_batch_layout_errors(change, argument, expected, got):
     text = f"chunk_gated_delta_rule: argument '{argument}': expected {expected}, got {got}"
     with pytest.raises(ValueError, match=re.escape(text)):
         chunk_gated_delta_rule(**{**inputs(), **change})
+
+
+@pytest.mark.parametrize(
+    "heads, value_heads, key_dim, value_dim, text",
+    [
+        (0, 2, 24, 40, "'query': expected at least one head, got 0"),
+        (2, 0, 24, 40, "'value': expected at least one head, got 0"),
+        (2, 3, 24, 40, "'value': expected Nv a multiple of Nk=2, got Nv=3"),
+        (2, 1, 24, 40, "'value': expected Nv a multiple of Nk=2, got Nv=1"),
+        (1, 2, 0, 40, "'query': expected head dim Dk from 1 to 128, got 0"),
+        (1, 2, 129, 40, "'query': expected head dim Dk from 1 to 128, got 129"),
+        (1, 2, 24, 0, "'value': expected head dim Dv from 1 to 128, got 0"),
+    ],
+)
+def test_heads_and_dims_are_the_operators_to_refuse(heads, value_heads, key_dim, value_dim, text):
+    args = inputs(heads=heads, value_heads=value_heads, key_dim=key_dim, value_dim=value_dim)
+    with pytest.raises(RuntimeError, match=re.escape(f"chunk_gated_delta_rule: argument {text}")) as error:
+        chunk_gated_delta_rule(**args)
+    assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -2,49 +2,13 @@
 """Every rule about the arguments: one message that names operator, argument, expected and got; nothing is written."""
 
 import math
-import re
 
 import pytest
 import torch
 
 import chunk_gdr
 
-T, NK, NV, DK, DV, B = 70, 2, 4, 16, 24, 2
-
-
-def valid():
-    return {
-        "query": torch.zeros(T, NK, DK, dtype=torch.float16),
-        "key": torch.zeros(T, NK, DK, dtype=torch.float16),
-        "value": torch.zeros(T, NV, DV, dtype=torch.float16),
-        "beta": torch.zeros(T, NV),
-        "initial_state": torch.zeros(B, NV, DV, DK),
-        "actual_seq_lengths": torch.tensor([30, 40]),
-        "g": torch.zeros(T, NV),
-        "chunk_state": torch.full((3, NV, DV, DK), math.nan),
-    }
-
-
-def on_meta(args):
-    return {name: x.to("meta") if isinstance(x, torch.Tensor) else x for name, x in args.items()}
-
-
-def call(args):
-    args = dict(args)
-    return torch.ops.npu.chunk_gated_delta_rule(args.pop("query"), args.pop("key"), args.pop("value"), **args)
-
-
-def zeros(*shape, dtype=torch.float32, device="cpu"):
-    return torch.zeros(*shape, dtype=dtype, device=device)
-
-
-def half(*shape):
-    return zeros(*shape, dtype=torch.float16)
-
-
-def lengths(*values):
-    return torch.tensor(values, dtype=torch.int64)
-
+from .valid_arguments import B, DK, DV, NK, NV, T, call, half, lengths, message, on_meta, valid, zeros
 
 # What is replaced, the argument that the message blames, what it expected, what it got. Shapes and dtypes alone decide.
 SHAPE_RULES = {
@@ -216,12 +180,6 @@ VALUE_RULES = {
 }
 
 
-def message(argument, expected, got):
-    return (
-        re.escape(f"chunk_gated_delta_rule: argument '{argument}': expected {expected}") + ".*, got " + re.escape(got)
-    )
-
-
 @pytest.mark.parametrize("backend", ["native", "reference", "model"])
 @pytest.mark.parametrize("rule", [*SHAPE_RULES, *VALUE_RULES])
 def test_rule(rule, backend):
@@ -244,6 +202,16 @@ def test_rule_on_meta(rule):
     args = on_meta({**valid(), **change})
     with pytest.raises(RuntimeError, match=message(argument, expected, got)):
         call(args)
+
+
+@pytest.mark.parametrize("rule", VALUE_RULES)
+def test_rule_on_meta_with_lengths_on_the_cpu(rule):
+    """Beside tensors without values the lengths have theirs."""
+    change, argument, expected, got = VALUE_RULES[rule]
+    args = {**valid(), **change}
+    with pytest.raises(RuntimeError, match=message(argument, expected, got)):
+        call({**on_meta(args), "actual_seq_lengths": args["actual_seq_lengths"]})
+    assert call(on_meta(args))[0].shape == (T, NV, DV)
 
 
 def test_valid_arguments_pass():
@@ -302,102 +270,6 @@ def test_dtypes_of_a_backend(backend, name, dtype, allowed):
         pytest.raises(RuntimeError, match=message(name, f"dtype {allowed} (backend '{backend}')", got)),
     ):
         call(args)
-
-
-# --- memory of chunk_state
-
-
-@pytest.mark.parametrize("name", ["initial_state", "query", "beta", "g"])
-def test_chunk_state_overlapping_an_input(name):
-    args = valid()
-    pool = torch.zeros(100000)
-    sizes = {n: args[n].numel() for n in (name, "chunk_state")}
-    start = sizes["chunk_state"] - 1  # one element in common
-    args["chunk_state"] = pool[: sizes["chunk_state"]].view_as(args["chunk_state"])
-    elems = pool[start : start + sizes[name]]
-    args[name] = (elems.view(torch.float16)[: sizes[name]] if args[name].dtype == torch.float16 else elems).view_as(
-        args[name]
-    )
-    before = pool.clone()
-    with pytest.raises(
-        RuntimeError, match=message("chunk_state", "memory that no input uses", f"an overlap with '{name}'")
-    ):
-        call(args)
-    assert torch.equal(pool, before)
-
-
-def test_chunk_state_being_the_initial_state():
-    args = valid()
-    args["chunk_state"] = args["initial_state"]
-    with pytest.raises(RuntimeError, match="overlap with 'initial_state'"):
-        call(args)
-
-
-def test_chunk_state_interleaved_overlap():
-    args = valid()
-    pool = torch.zeros(6, NV, DV, DK)
-    args["initial_state"], args["chunk_state"] = pool[0:4:2], pool[0:6:2]
-    with pytest.raises(RuntimeError, match="overlap with 'initial_state'"):
-        call(args)
-    args["chunk_state"] = pool[1:6:2]
-    call(args)
-
-
-def test_chunk_state_beside_an_input_in_one_storage():
-    args = valid()
-    pool = torch.zeros(5, NV, DV, DK)
-    args["initial_state"], args["chunk_state"] = pool[:2], pool[2:]
-    call(args)
-
-
-def test_chunk_state_expanded():
-    args = {**valid(), "chunk_state": zeros(1, NV, DV, DK).expand(3, -1, -1, -1)}
-    with pytest.raises(
-        RuntimeError, match=message("chunk_state", "elements that do not share memory", "an expanded tensor")
-    ):
-        call(args)
-
-
-OVERLAPPING = {
-    "rows": (DV * DK * NV // 2, DV * DK, DK, 1),
-    "heads": (NV * DV * DK, DV * DK - 1, DK, 1),
-    "rows-of-a-head": (NV * DV * DK, DV * DK, DK - 1, 1),
-    "two-dims-interleaved": (NV * DV * DK, 1, NV, NV * DV // 2),
-    "elements": (NV * DV * DK, DV * DK, DK, 0),
-}
-
-
-@pytest.mark.parametrize("backend", ["native", "reference", "model"])
-@pytest.mark.parametrize("strides", OVERLAPPING.values(), ids=OVERLAPPING)
-def test_chunk_state_overlapping_itself(strides, backend):
-    pool = torch.full((4 * NV * DV * DK,), math.nan)
-    args = {**valid(), "chunk_state": pool.as_strided((3, NV, DV, DK), strides)}
-    with (
-        chunk_gdr.backend(backend),
-        pytest.raises(RuntimeError, match=message("chunk_state", "elements that do not share memory", "")),
-    ):
-        call(args)
-    assert pool.isnan().all()
-
-
-# In the last two the strides do not nest, and yet no two elements meet.
-DISJOINT = {
-    "permuted": (1, 3, 3 * NV, 3 * NV * DV),
-    "padded": (2 * NV * DV * DK, 2 * DV * DK, 2 * DK, 2),
-    "heads-between-rows": (4 * NV * DV * DK, 3, 4, 12 * DV),
-    "heads-between-chunks": (7, 5, 48, 48 * DV),
-}
-
-
-@pytest.mark.parametrize("strides", DISJOINT.values(), ids=DISJOINT)
-def test_chunk_state_of_unusual_strides(strides):
-    want = valid()
-    want["initial_state"] = torch.arange(B * NV * DV * DK, dtype=torch.float32).view(B, NV, DV, DK)
-    call(want)
-    view = torch.full((8 * NV * DV * DK * 3,), math.nan).as_strided((3, NV, DV, DK), strides)
-    call({**want, "chunk_state": view})
-    assert torch.equal(view.isnan(), want["chunk_state"].isnan())
-    assert torch.equal(view[:2], want["chunk_state"][:2])
 
 
 def test_sparse_input():

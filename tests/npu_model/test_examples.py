@@ -93,6 +93,17 @@ def test_wrong_use_is_one_line(argv, message, capsys):
     assert code == 2 and message in error
 
 
+def test_a_compiler_that_does_not_run(tmp_path, monkeypatch, capsys):
+    source = ROOT / "tests/npu_model/examples/vector_add.cpp"
+    for wished, message in (("no-such-compiler -O2", "No such file or directory"), ("false", "non-zero exit status 1")):
+        monkeypatch.setenv("CXX", wished)
+        model._compiler_version.cache_clear()
+        assert cli.main(["model", "build", str(source), "-o", str(tmp_path / "k.so")]) == 2
+        (error,) = capsys.readouterr().err.splitlines()
+        assert error.startswith(f"chunk-gdr: error: C++ compiler '{wished.split()[0]}' ($CXX, else g++): expected one")
+        assert message in error and os.listdir(tmp_path) == []
+
+
 def test_headers(capsys):
     assert cli.main(["model", "headers"]) == 0
     folders = capsys.readouterr().out.split()

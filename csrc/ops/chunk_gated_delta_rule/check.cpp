@@ -55,21 +55,6 @@ std::string DtypeNames(const std::vector<ScalarType>& dtypes) {
   return names;
 }
 
-// Every tensor argument that is present, in the order of the schema.
-std::vector<std::pair<const char*, const at::Tensor*>> PresentTensors(const Arguments& args) {
-  std::vector<std::pair<const char*, const at::Tensor*>> present = {
-      {"query", &args.query}, {"key", &args.key}, {"value", &args.value}};
-  const std::pair<const char*, const OptionalTensor*> optionals[] = {{"beta", &args.beta},
-                                                                     {"initial_state", &args.initial_state},
-                                                                     {"actual_seq_lengths", &args.actual_seq_lengths},
-                                                                     {"g", &args.g},
-                                                                     {"chunk_state", &args.chunk_state}};
-  for (const auto& [name, tensor] : optionals) {
-    if (tensor->has_value()) present.emplace_back(name, &tensor->value());
-  }
-  return present;
-}
-
 void CheckDevices(const Arguments& args) {
   const at::Device device = args.query.device();
   for (const auto& [name, tensor] : PresentTensors(args)) {
@@ -200,6 +185,27 @@ const DtypeRules& WidestDtypes() {
                                               ScalarType::Double};
   static const DtypeRules rules = {"any backend", all, all, {ScalarType::Float, ScalarType::Double}, all};
   return rules;
+}
+
+const DtypeRules& KernelDtypes() {
+  static const std::vector<ScalarType> half_or_float = {ScalarType::Half, ScalarType::Float};
+  static const DtypeRules rules = {
+      "Ascend 310P", {ScalarType::Half}, half_or_float, {ScalarType::Float}, half_or_float};
+  return rules;
+}
+
+std::vector<std::pair<const char*, const at::Tensor*>> PresentTensors(const Arguments& args) {
+  std::vector<std::pair<const char*, const at::Tensor*>> present = {
+      {"query", &args.query}, {"key", &args.key}, {"value", &args.value}};
+  const std::pair<const char*, const OptionalTensor*> optionals[] = {{"beta", &args.beta},
+                                                                     {"initial_state", &args.initial_state},
+                                                                     {"actual_seq_lengths", &args.actual_seq_lengths},
+                                                                     {"g", &args.g},
+                                                                     {"chunk_state", &args.chunk_state}};
+  for (const auto& [name, tensor] : optionals) {
+    if (tensor->has_value()) present.emplace_back(name, &tensor->value());
+  }
+  return present;
 }
 
 Sizes CheckShapes(const Arguments& args, const DtypeRules& dtypes) {

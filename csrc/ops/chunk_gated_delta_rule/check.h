@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace chunk_gdr::chunk_gated_delta_rule {
@@ -42,6 +43,12 @@ struct DtypeRules {
 
 // What the reference takes, which is everything any implementation takes.
 const DtypeRules& WidestDtypes();
+
+// What the device kernel takes, on the chip and on its host model.
+const DtypeRules& KernelDtypes();
+
+// Every tensor argument that is present, by name, in the order of the schema.
+std::vector<std::pair<const char*, const at::Tensor*>> PresentTensors(const Arguments& args);
 
 struct Sizes {
   c10::SymInt tokens, batch, key_heads, value_heads, key_dim, value_dim;

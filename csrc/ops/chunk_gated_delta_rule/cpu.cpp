@@ -24,11 +24,9 @@ DtypeRules Named(DtypeRules rules, Backend backend) {
 
 const BackendEntry& Entry(Backend backend) {
   static const std::vector<ScalarType> up_to_float = {ScalarType::Half, ScalarType::BFloat16, ScalarType::Float};
-  static const std::vector<ScalarType> half_or_float = {ScalarType::Half, ScalarType::Float};
   static const BackendEntry native = {
       Named({"", up_to_float, up_to_float, {ScalarType::Float}, up_to_float}, Backend::kNative), &RunNative};
-  static const BackendEntry model = {
-      Named({"", {ScalarType::Half}, half_or_float, {ScalarType::Float}, half_or_float}, Backend::kModel), &RunModel};
+  static const BackendEntry model = {Named(KernelDtypes(), Backend::kModel), &RunModel};
   static const BackendEntry reference = {Named(WidestDtypes(), Backend::kReference), &RunReference};
   switch (backend) {
     case Backend::kNative: break;

@@ -22,14 +22,6 @@ namespace {
 
 constexpr const char* kOperator = "chunk_gated_delta_rule";
 
-const DtypeRules& Dtypes() {
-  using at::ScalarType;
-  static const std::vector<ScalarType> half_or_float = {ScalarType::Half, ScalarType::Float};
-  static const DtypeRules rules = {
-      "Ascend 310P", {ScalarType::Half}, half_or_float, {ScalarType::Float}, half_or_float};
-  return rules;
-}
-
 npu::DeviceKernel& Kernel() {
   static npu::DeviceKernel kernel(kOperator, npu::DeviceBinary(kOperator));
   return kernel;
@@ -37,22 +29,14 @@ npu::DeviceKernel& Kernel() {
 
 // torch_npu's own layouts (FRACTAL_NZ and the like) are not what their strides say.
 void CheckFormats(const Arguments& args) {
-  const auto check = [](const char* name, const at::Tensor& tensor) {
-    if (tensor.device().is_cpu()) return;
-    const int64_t format = at_npu::native::get_npu_format(tensor);
+  for (const auto& [name, tensor] : PresentTensors(args)) {
+    if (tensor->device().is_cpu()) continue;
+    const int64_t format = at_npu::native::get_npu_format(*tensor);
     TORCH_CHECK(format == ACL_FORMAT_ND || format == ACL_FORMAT_NCHW || format == ACL_FORMAT_NHWC ||
                     format == ACL_FORMAT_NCDHW,
                 kOperator, ": argument '", name, "': expected a base format such as ND (", int{ACL_FORMAT_ND},
                 "), got format ", format, "; torch_npu.npu_format_cast converts it");
-  };
-  check("query", args.query);
-  check("key", args.key);
-  check("value", args.value);
-  if (args.beta) check("beta", *args.beta);
-  if (args.initial_state) check("initial_state", *args.initial_state);
-  if (args.actual_seq_lengths) check("actual_seq_lengths", *args.actual_seq_lengths);
-  if (args.g) check("g", *args.g);
-  if (args.chunk_state) check("chunk_state", *args.chunk_state);
+  }
 }
 
 // By value where the lengths are on the CPU already. Those on the device stay there: the kernel checks them.
@@ -69,7 +53,7 @@ Outputs Npu(const at::Tensor& query, const at::Tensor& key, const at::Tensor& va
             const OptionalTensor& g, const OptionalTensor& chunk_state, bool use_qk_l2norm_in_kernel) {
   const Arguments args{
       query, key, value, beta, initial_state, actual_seq_lengths, scale, g, chunk_state, use_qk_l2norm_in_kernel};
-  const Sizes sizes = CheckShapes(args, Dtypes());
+  const Sizes sizes = CheckShapes(args, KernelDtypes());
   CheckLengthsWithoutCopy(args, sizes);
   CheckChunkStateStorage(args);
   CheckFormats(args);

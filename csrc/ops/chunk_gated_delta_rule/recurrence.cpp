@@ -9,6 +9,9 @@
 namespace chunk_gdr::chunk_gated_delta_rule {
 namespace {
 
+static_assert(cpu::kChunkRows == kChunkRows && cpu::kMaxHeadDim == kMaxHeadDim,
+              "what is checked here is what csrc/cpu has room for");
+
 cpu::Dtype ToDtype(at::ScalarType dtype) {
   switch (dtype) {
     case at::ScalarType::Half: return cpu::Dtype::kHalf;

@@ -11,7 +11,12 @@ def _require(condition, argument, expected, got):
         raise ValueError(f"chunk_gated_delta_rule: argument '{argument}': expected {expected}, got {got}")
 
 
+def _require_tensor(argument, x):
+    _require(isinstance(x, torch.Tensor), argument, "a tensor", type(x).__name__)
+
+
 def _require_shape(argument, tensor, **want):
+    _require_tensor(argument, tensor)
     shape = tuple(tensor.shape)
     text = "[" + ", ".join(f"{name}={size}" for name, size in want.items()) + "]"
     _require(shape == tuple(want.values()), argument, f"shape {text}", list(shape))
@@ -67,12 +72,13 @@ def chunk_gated_delta_rule(
         never an alias of it, or None without ``output_final_state``.
 
     Raises:
-        ValueError: batch layout: ranks, B, T, cu_seqlens (its values on CPU tensors), shape of initial_state.
+        ValueError: batch layout: tensors, ranks, B, T, cu_seqlens (its values on the CPU), shape of initial_state.
         RuntimeError: what the operator itself checks: devices, dtypes, heads, head dims, lengths; and a backward pass,
             which does not exist yet. In its messages q, k, v are called query, key, value, and B and T are one
             dimension.
     """
     for name, tensor, layout in (("q", q, "[B, T, H, K]"), ("k", k, "[B, T, H, K]"), ("v", v, "[B, T, HV, V]")):
+        _require_tensor(name, tensor)
         _require(tensor.dim() == 4, name, f"rank 4, {layout}", list(tensor.shape))
     batch, tokens, heads, key_dim = q.shape
     value_heads, value_dim = v.shape[2:]
@@ -90,6 +96,8 @@ def chunk_gated_delta_rule(
             _require_shape("initial_state", initial_state, N=sequences, HV=value_heads, K=key_dim, V=value_dim)
             initial_state = initial_state.transpose(-1, -2)
         initial_state = initial_state.float()
+    if scale is None and key_dim > 0:  # K = 0 is the operator's to refuse
+        scale = key_dim**-0.5
 
     out, final_state = torch.ops.chunk_gdr.chunk_gated_delta_rule(
         q.flatten(0, 1),
@@ -98,7 +106,7 @@ def chunk_gated_delta_rule(
         beta=_factors(beta, q.dtype),
         initial_state=initial_state,
         actual_seq_lengths=lengths,
-        scale=key_dim**-0.5 if scale is None else scale,
+        scale=scale,
         g=_factors(g, torch.float64 if q.dtype == torch.float64 else torch.float32),
         use_qk_l2norm_in_kernel=use_qk_l2norm_in_kernel,
     )
@@ -115,7 +123,7 @@ def _lengths(q, cu_seqlens, batch, tokens):
             return None, 1
         return torch.full((batch,), tokens, dtype=torch.int64, device=q.device), batch
     _require(batch == 1, "q", "B=1, sequences packed along T, with cu_seqlens", f"B={batch}")
-    _require(isinstance(cu_seqlens, torch.Tensor), "cu_seqlens", "a tensor", type(cu_seqlens).__name__)
+    _require_tensor("cu_seqlens", cu_seqlens)
     is_integer = cu_seqlens.dtype in (torch.int32, torch.int64)
     _require(is_integer, "cu_seqlens", "dtype int32 or int64", str(cu_seqlens.dtype).removeprefix("torch."))
     _require(cu_seqlens.dim() == 1 and cu_seqlens.shape[0] >= 1, "cu_seqlens", "shape [N + 1]", list(cu_seqlens.shape))

@@ -9,11 +9,24 @@ import sys
 from pathlib import Path
 
 from .. import model as host_model
-from ..arguments import UsageError, add_case_flags, add_execution_flags, execution_options, given_case, load
+from ..arguments import (
+    FLOAT32_MAX,
+    UsageError,
+    add_case_flags,
+    add_execution_flags,
+    execution_options,
+    flag_of,
+    given_case,
+    given_execution_flags,
+    load,
+    number,
+    whole_number,
+)
 from ..plotting import PlotUnavailable
 from ..progress import Progress
 from ..report import hazard_counts, hazard_text, json_ready
 from ..runner import call_operator, problem_of
+from ..tiling import MAX_CORES
 from .files import check_replaceable, profile_directory
 from .msprof import read_msprof
 from .pipeline import draw
@@ -37,9 +50,10 @@ def add_profile_command(commands) -> None:
     files.add_argument("--output", metavar="DIR", help="folder for the files; an earlier profile is replaced (profile)")
     files.add_argument("--json", action="store_true", help="one JSON object on stdout instead of the tables")
     picture = parser.add_argument_group("picture and table (of one core)")
-    picture.add_argument("--core", type=int, metavar="N", help="which core, from 0 (the slowest)")
-    picture.add_argument("--from", type=float, dest="begin", metavar="CYCLE", help="where the picture begins")
-    picture.add_argument("--to", type=float, dest="end", metavar="CYCLE", help="where it ends (two chunks in mid-run)")
+    core, cycle = whole_number(0, MAX_CORES - 1), number(0, FLOAT32_MAX, "a finite number of cycles from 0")
+    picture.add_argument("--core", type=core, metavar="N", help="which core, from 0 (the slowest)")
+    picture.add_argument("--from", type=cycle, dest="begin", metavar="CYCLE", help="where the picture begins")
+    picture.add_argument("--to", type=cycle, dest="end", metavar="CYCLE", help="where it ends (two chunks in mid-run)")
     card = parser.add_argument_group("a card")
     card.add_argument("--msprof", metavar="DIR|CSV", help="read what msprof wrote on a card; nothing is run")
     card.add_argument("--op", metavar="NAME", help="operator to take from a file that lists several")
@@ -62,12 +76,10 @@ def profile_command(arguments: argparse.Namespace) -> int:
 
 
 def refuse_model_flags(arguments: argparse.Namespace) -> None:
-    given = {*given_case(arguments), *execution_options(arguments)}
+    given = {*given_case(arguments), *given_execution_flags(arguments)}
     given |= {name for name in ("input", "output", "core", "begin", "end") if getattr(arguments, name) is not None}
     if given:
-        names = {"begin": "from", "end": "to", "pass_lengths": "no-lengths"}
-        flag = min(names.get(name, name) for name in given).replace("_", "-")
-        raise UsageError(f"--msprof reads a card's profile and runs nothing: --{flag} needs --model")
+        raise UsageError(f"--msprof reads a card's profile and runs nothing: {min(map(flag_of, given))} needs --model")
 
 
 def model_command(arguments: argparse.Namespace, card: Profile | None) -> int:
@@ -121,15 +133,12 @@ def as_json(report: dict) -> str:
 
 
 def check_window(arguments: argparse.Namespace) -> None:
-    begin, end = arguments.begin, arguments.end
-    if begin is not None and not begin >= 0:
-        raise UsageError(f"--from {begin:g}: cycles start at 0")
-    if end is not None and not end > (begin or 0):
-        raise UsageError(f"--to {end:g}: the picture would be empty")
+    if arguments.end is not None and arguments.end <= (arguments.begin or 0):
+        raise UsageError(f"--to {arguments.end:g}: the picture would be empty")
 
 
 def chosen_core(core: int | None, profile: Profile) -> int:
-    if core is not None and not 0 <= core < len(profile.cores):
+    if core is not None and core >= len(profile.cores):
         raise UsageError(f"--core {core}: cores 0 to {len(profile.cores) - 1} ran")
     return profile.slowest if core is None else core
 

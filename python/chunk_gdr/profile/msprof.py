@@ -30,18 +30,21 @@ def read_msprof(path: str | Path, op: str | None = None) -> Profile:
     several operators and none is chunk_gated_delta_rule. Several calls of it are averaged. Raises ProfileError.
     """
     path = Path(path)
-    if path.is_dir():
-        pipe = the_one(path, PIPE)
-        if pipe is None:
-            summary = the_one(path, SUMMARY)
-            if summary is None:
-                raise ProfileError(f"{path}: holds neither {PIPE}*.csv nor {SUMMARY}*.csv of msprof")
-            return from_summary(summary, read_rows(summary), op)
-        folder = pipe.parent
-        others = [the_one(folder, stem) for stem in (CONFLICT, BASIC)]
-        return from_op(pipe, read_rows(pipe), *(read_rows(file) if file else [] for file in others))
-    rows = read_rows(path)
-    return from_summary(path, rows, op) if "op name" in rows[0] else from_op(path, rows, [], [])
+    if not path.is_dir():
+        rows = read_rows(path)
+        profile = from_summary(path, rows, op) if "op name" in rows[0] else from_op(path, rows, [], [])
+        files = [path]
+    elif (pipe := the_one(path, PIPE)) is not None:
+        others = [the_one(pipe.parent, stem) for stem in (CONFLICT, BASIC)]
+        profile = from_op(pipe, read_rows(pipe), *(read_rows(file) if file else [] for file in others))
+        files = [pipe, *(file for file in others if file)]
+    elif (summary := the_one(path, SUMMARY)) is not None:
+        profile = from_summary(summary, read_rows(summary), op)
+        files = [summary]
+    else:
+        raise ProfileError(f"{path}: holds neither {PIPE}*.csv nor {SUMMARY}*.csv of msprof")
+    profile.files = [str(file) for file in files]
+    return profile
 
 
 def the_one(folder: Path, stem: str) -> Path | None:

@@ -22,14 +22,16 @@ LETTER_SHARE = 0.0048  # of the window, one letter of a label: stalls too narrow
 def kind_of(core: CoreTrace):
     """What tells the instructions of a kernel apart: their stages, or their names where the kernel marks no stages."""
     marked = core.stages - {OUTSIDE}
-    return (lambda item: item.stage) if marked else (lambda item: "issue" if item.name.startswith("issue ") else item.name)
+    if marked:
+        return lambda item: item.stage
+    return lambda item: "issue" if item.name.startswith("issue ") else item.name
 
 
 def rounds(core: CoreTrace) -> list[float]:
     """Where the kernel's main loop comes round. Most calls in a kernel are made once in a round, whether its stages
-    follow one another or interleave; so the rounds are as many as the times most calls were made, and one begins at each
-    time of the longest such call. There are none where calls made once take most of the time. All that is told on the
-    busiest queue, whose work is in order; S, which runs ahead of the others, does not count."""
+    follow one another or interleave; so the rounds are as many as the times most calls were made, and one begins at
+    each time of the longest such call. There are none where calls made once take most of the time. All that is told on
+    the busiest queue, whose work is in order; S, which runs ahead of the others, does not count."""
     busy: dict[tuple, float] = {}
     times: dict[tuple, list[float]] = {}
     call = None
@@ -67,10 +69,14 @@ def steady_window(core: CoreTrace, count: int = 2) -> tuple[float, float]:
 def draw(
     core: CoreTrace, path: str | Path, begin: float | None = None, end: float | None = None, title: str = ""
 ) -> tuple[float, float]:
-    """Writes a PNG of the window [begin, end) in model cycles (default: steady_window); returns the window."""
+    """Writes a PNG of the window [begin, end) in model cycles; returns the window. Without one of the two it is that of
+    steady_window, or as long as that where the given one lies beyond."""
     steady = steady_window(core)
-    begin = steady[0] if begin is None else begin
-    end = max(steady[1], begin + 1) if end is None else end
+    length = steady[1] - steady[0]
+    if begin is None:
+        begin = steady[0] if end is None or end > steady[0] else max(0.0, end - length)
+    if end is None:
+        end = steady[1] if steady[1] > begin else begin + length
     figure = new_figure(16, 5.4)
     axes = figure.add_subplot()
     colours = kind_colours(core)

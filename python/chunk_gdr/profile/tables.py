@@ -35,6 +35,7 @@ def table(profile: Profile, core: int | None = None) -> str:
     if profile.critical_path:
         parts.append(critical_text(profile))
     parts += [f"note: {note}" for note in profile.notes]
+    parts += [f"read from: {file}" for file in profile.files]
     return "\n\n".join(parts)
 
 
@@ -127,7 +128,8 @@ def side_by_side(first: Profile, second: Profile) -> str:
         rows.append([*row, ratio_text(*(core.queues[queue].busy for core in means))])
     head = " beside ".join(f"{profile.kernel} ({profile.source})" for profile in profiles)
     notes = [f"note: {profile.source}: {note}" for profile in profiles for note in profile.notes]
-    return "\n\n".join([head, grid(rows), *notes])
+    files = [f"read from: {file}" for profile in profiles for file in profile.files]
+    return "\n\n".join([head, grid(rows), *notes, *files])
 
 
 def ratio_text(first: float | None, second: float | None) -> str:

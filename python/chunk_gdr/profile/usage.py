@@ -71,6 +71,7 @@ class Profile:
     stages: list[StageUse] = field(default_factory=list)
     critical_path: list[CriticalLink] = field(default_factory=list)  # of the slowest core, largest first
     notes: list[str] = field(default_factory=list)
+    files: list[str] = field(default_factory=list)  # that it was read from
 
     @property
     def slowest(self) -> int:
@@ -110,6 +111,7 @@ class Profile:
             "stages": stages,
             "critical_path": [vars(link) for link in self.critical_path],
             "notes": self.notes,
+            "files": self.files,
         }
 
 

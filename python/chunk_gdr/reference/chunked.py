@@ -20,7 +20,7 @@ from typing import Sequence
 import torch
 from torch import Tensor
 
-from .recurrence import CHUNK, L2NORM_EPS, Result, chunk_counts, sequence_lengths, starts
+from .recurrence import CHUNK, L2NORM_EPS, Result, checked_lengths, chunk_counts, starts
 
 GATE_FLOOR = -30000.0  # exp is 0 long before; keeps a finite sum and a finite half
 DIAGONAL = 16  # rows of a block that is inverted in fp32 on the Vector unit
@@ -192,10 +192,10 @@ def chunked(
     with_chunk_state: bool = False,
     policy: Policy = FP32,
 ) -> Result:
-    """The operator in chunks of 64 tokens; arguments as for `recurrence`, all results fp32 (unrounded)."""
+    """The operator in chunks of 64 tokens; arguments and errors as for `recurrence`, all results fp32 (unrounded)."""
+    lengths = checked_lengths(query, key, value, actual_seq_lengths, scale, beta=beta, initial_state=initial_state, g=g)
     tokens, nk, dk = query.shape
     nv, dv = value.shape[1:]
-    lengths = sequence_lengths(actual_seq_lengths, tokens)
     q, k = (x.float().repeat_interleave(nv // nk, dim=1) for x in (query, key))
     rows_of = {
         "q": q,

@@ -9,6 +9,8 @@ from typing import Sequence
 import torch
 from torch import Tensor
 
+from .. import _load  # noqa: F401  (registers the operator)
+
 CHUNK = 64  # tokens between two rows of chunk_state
 L2NORM_EPS = 1e-6
 
@@ -27,14 +29,32 @@ def l2norm(x: Tensor) -> Tensor:
     return x / torch.sqrt((x * x).sum(-1, keepdim=True) + L2NORM_EPS)
 
 
-def sequence_lengths(actual_seq_lengths: Tensor | Sequence[int] | None, tokens: int) -> list[int]:
-    """The lengths as a list; None is one sequence of all tokens."""
-    if actual_seq_lengths is None:
-        return [tokens]
-    lengths = [int(n) for n in actual_seq_lengths]
-    if min(lengths, default=0) < 0 or sum(lengths) != tokens:
-        raise ValueError(f"lengths {lengths} are not lengths of {tokens} tokens")
-    return lengths
+def checked_lengths(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    actual_seq_lengths: Tensor | Sequence[int] | None = None,
+    scale: float | None = None,
+    **others: Tensor | bool | None,
+) -> list[int]:
+    """The lengths as a list (None is one sequence of all tokens), once the operator itself has checked the arguments.
+
+    Its kernel for meta tensors computes nothing and has every rule about dtypes, ranks, shapes, the scale, and lengths
+    on the CPU. others: further arguments of the operator. Raises RuntimeError: operator, argument, expected, got.
+    """
+    lengths = actual_seq_lengths
+    if isinstance(lengths, Tensor):
+        lengths = lengths.cpu()
+    elif lengths is not None:
+        # An empty list would become a tensor of floats.
+        lengths = torch.as_tensor(lengths) if len(lengths) else torch.empty(0, dtype=torch.int64)
+    torch.ops.chunk_gdr.chunk_gated_delta_rule(
+        *(x.to("meta") for x in (query, key, value)),
+        **{name: x.to("meta") if isinstance(x, Tensor) else x for name, x in others.items()},
+        actual_seq_lengths=lengths,
+        scale=None if scale is None else float(scale),
+    )
+    return [query.shape[0]] if lengths is None else lengths.tolist()
 
 
 def chunk_counts(lengths: Sequence[int]) -> list[int]:
@@ -68,12 +88,16 @@ def recurrence(
 
         S <- exp(g_t) S;  d = beta_t (v_t - S k_t);  S <- S + d k_t^T;  o_t = scale * S q_t
 
-    Arguments are those of torch.ops.npu.chunk_gated_delta_rule (scale None = 1.0, lengths and not offsets);
-    the given, already rounded, values are what is widened. Everything returned is fp64.
+    Arguments are those of torch.ops.npu.chunk_gated_delta_rule (scale None = 1.0, lengths and not offsets), on the CPU,
+    of any dtype that a backend takes; the given, already rounded, values are what is widened. with_chunk_state: return
+    the state entering each chunk too. Everything returned is fp64.
+
+    Raises:
+        RuntimeError: arguments that the operator refuses, with its message.
     """
+    lengths = checked_lengths(query, key, value, actual_seq_lengths, scale, beta=beta, initial_state=initial_state, g=g)
     tokens, nk, dk = query.shape
     nv, dv = value.shape[1:]
-    lengths = sequence_lengths(actual_seq_lengths, tokens)
     q, k, v = query.double(), key.double(), value.double()
     if use_qk_l2norm_in_kernel:
         q, k = l2norm(q), l2norm(k)

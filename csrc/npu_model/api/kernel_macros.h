@@ -2,6 +2,7 @@
 // Qualifiers, predefined macros and kernel-entry macros of the AscendC dialect, as a plain C++ compiler sees them.
 #pragma once
 
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -116,6 +117,9 @@ enum KernelMetaType : uint8_t {
     }                                                                                                            \
   } while (0)
 #define ascendc_assert(condition, ...) ASCENDC_ASSERT(condition, {})
+// Kernels give it a message as well.
+#undef assert
+#define assert(condition, ...) ASCENDC_ASSERT(condition, {})
 #ifndef ASSERT
 #define ASSERT(condition) ASCENDC_ASSERT(condition, {})
 #endif

@@ -92,9 +92,32 @@ bool TPipe::ReservePool(TPosition position, uint32_t bytes, uint32_t* start, Sit
   return true;
 }
 
+uint32_t TPipe::SharedStartOf(npu_model::Mem mem) {
+  Shared& shared = shared_[static_cast<int>(mem)];
+  const uint32_t next = next_[static_cast<int>(mem)];
+  if (!shared.taken) shared = {true, next, next};
+  return shared.start;
+}
+
+void TPipe::ShareUpTo(npu_model::Mem mem, uint32_t end, Site site) {
+  Shared& shared = shared_[static_cast<int>(mem)];
+  uint32_t& next = next_[static_cast<int>(mem)];
+  if (end <= shared.end) return;
+  if (next != shared.end) {
+    npu_model::Core::Current().Fault(npu_model::Rule::kBuffer3, "Matmul", site,
+                                     std::string(npu_model::Name(mem)) + ": this object needs " +
+                                         std::to_string(end - shared.start) + " bytes, the objects before it took " +
+                                         std::to_string(shared.end - shared.start) +
+                                         ", and a buffer lies behind them: register all objects first");
+    return;
+  }
+  shared.end = next = end;
+}
+
 void TPipe::ForgetBuffers() {
   count_ = 0;
   for (uint32_t& next : next_) next = 0;
+  for (Shared& shared : shared_) shared = {};
 }
 
 void TPipe::Reset(Site site) {

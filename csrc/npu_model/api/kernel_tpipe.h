@@ -108,6 +108,16 @@ class TPipe {
   uint64_t GetQueueEndAddress() const {
     return next_[static_cast<int>(detail::ToMem(GetPhyType(pos)))];
   }
+  // Memory that high-level objects (Matmul) use in turns: it starts where the first of them found the position's memory
+  // free, and no later buffer lies in it.
+  template <TPosition pos>
+  uint32_t SharedStart() {
+    return SharedStartOf(detail::ToMem(GetPhyType(pos)));
+  }
+  template <TPosition pos>
+  void ShareUpTo(uint32_t end, Site site = Site::Here()) {
+    ShareUpTo(detail::ToMem(GetPhyType(pos)), end, site);
+  }
   template <TPosition pos, typename T>
   LocalTensor<T> GetAbsAddr(int32_t offset, int32_t size) const {
     return LocalTensor<T>(pos, static_cast<uint32_t>(offset), static_cast<uint32_t>(size));
@@ -121,11 +131,19 @@ class TPipe {
   // Bump allocation of `num` buffers in the pool of a position; nullptr when it was refused (reported).
   TBufType* Reserve(TPosition position, uint32_t num, uint32_t len, HardEvent free_event, bool queue, Site site);
   bool ReservePool(TPosition position, uint32_t bytes, uint32_t* start, Site site);
+  uint32_t SharedStartOf(npu_model::Mem mem);
+  void ShareUpTo(npu_model::Mem mem, uint32_t end, Site site);
   void ForgetBuffers();
+
+  struct Shared {
+    bool taken = false;
+    uint32_t start = 0, end = 0;
+  };
 
   TBufType buffers_[npu_model::kMaxTpipeBuffers];
   int count_ = 0;
   uint32_t next_[npu_model::kMemCount] = {};
+  Shared shared_[npu_model::kMemCount];
   bool open_ = false;
   Site site_;
 };

@@ -91,6 +91,26 @@ void CastDequant(const Lanes& lanes, const Operand& dst, const Operand& src, con
   }
 }
 
+void RequantiseRows(uint32_t rows, const uint64_t (&words)[16], bool narrow, Overflow overflow, uint8_t* dst,
+                    const uint8_t* src) {
+  constexpr uint32_t kColumns = 16;
+  Dequant rules[kColumns];
+  for (uint32_t i = 0; i < kColumns; ++i) rules[i] = Dequant::Unpack(words[i]);
+  for (uint32_t row = 0; row < rows; ++row) {
+    int32_t in[kColumns];
+    std::memcpy(in, src + size_t{row} * sizeof(in), sizeof(in));
+    uint8_t* out = dst + size_t{row} * kBlockBytes;
+    for (uint32_t i = 0; i < kColumns; ++i) {
+      if (narrow) {
+        out[i] = Saturated(double{rules[i].scale} * in[i] + rules[i].offset, rules[i].is_signed);
+      } else {
+        const uint16_t half = FloatToHalf(static_cast<float>(in[i]) * rules[i].scale, overflow);
+        std::memcpy(out + i * sizeof(half), &half, sizeof(half));
+      }
+    }
+  }
+}
+
 void BinaryCast(BinaryOp op, DType dst_type, DType src_type, const Lanes& lanes, const Operand& dst,
                 const Operand& src0, const Operand& src1, Overflow overflow) {
   const auto combine = [op](float a, float b) {

@@ -24,6 +24,11 @@ struct Dequant {
 void CastDequant(const Lanes& lanes, const Operand& dst, const Operand& src, const uint8_t* words, bool per_lane,
                  bool high);
 
+// Rows of 16 int32, 64 bytes apart, to 16 halves or, `narrow`, bytes each; rows of `dst` are 32 bytes apart. Halves:
+// float(src) * scale. Bytes: as CastDequant. `words`: one per column.
+void RequantiseRows(uint32_t rows, const uint64_t (&words)[16], bool narrow, Overflow overflow, uint8_t* dst,
+                    const uint8_t* src);
+
 // max(src0 + src1, 0), max(src0 - src1, 0) or src0 * src1 in the source's type, converted. kAddRelu, kSubRelu: float ->
 // half, half -> int8, int16 -> int8. kMul: half -> int8, uint8.
 void BinaryCast(BinaryOp op, DType dst_type, DType src_type, const Lanes& lanes, const Operand& dst,

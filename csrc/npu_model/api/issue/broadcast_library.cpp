@@ -12,12 +12,6 @@ namespace {
 constexpr uint32_t kElements = 8;
 constexpr uint8_t kTransposeWeight = 4;
 
-View Offset(const View& view, uint64_t bytes) {
-  View moved = view;
-  moved.address += bytes;
-  return moved;
-}
-
 // The 8 source elements, repeated over the rows at `dst`: 8 rows of 32-bit, 16 rows of 16-bit elements (these 16 wide,
 // the upper half left out). 16-bit groups start on 16-byte addresses.
 void ReplicateRow(Core& core, uint32_t elem_bytes, const View& dst, const View& src, Site site) {

@@ -22,12 +22,6 @@ isa::Lanes FullLanes(DType type, uint32_t repeats) {
   return isa::Lanes::Masked(~uint64_t{0}, ~uint64_t{0}, repeats, WidthOf(type));
 }
 
-View Offset(const View& view, uint64_t bytes) {
-  View moved = view;
-  moved.address += bytes;
-  return moved;
-}
-
 bool CheckRepeats(Core& core, uint32_t repeats, const char* name, Site site) {
   if (repeats <= 255) return true;
   core.Fault(Rule::kParam, name, site, "repeatTime is " + std::to_string(repeats) + ", must be 0..255");

@@ -10,12 +10,6 @@
 namespace npu_model::issue {
 namespace {
 
-View Offset(const View& view, uint64_t bytes) {
-  View moved = view;
-  moved.address += bytes;
-  return moved;
-}
-
 struct Nd2NzTile {
   uint32_t nd_num, rows, columns;  // columns in elements
   uint32_t src_matrix_stride, src_row_stride, dst_c0_stride, dst_matrix_stride;

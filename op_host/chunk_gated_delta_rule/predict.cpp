@@ -21,19 +21,20 @@ struct Count {
   }
 };
 
-// A chunk takes the pipeline as long as its chain of barriers on the Vector queue; the copies between GM and UB hide
-// behind it, at D 128 with 3,900 cycles. `python -m chunk_gdr.bench.counts` prints these constants.
-constexpr Count kChunkChain = {5630, 79, 343, 4.3};
-constexpr Count kNormChain = {1564, 298, 29, 1.1};  // what an l2norm adds to it
+// A chunk takes as long as the longer of two chains through the queues: that of its values and state, and, with wide keys,
+// that of the rows on their way from GM to L1. `python -m chunk_gdr.bench.counts` prints these constants.
+constexpr Count kChunkChain = {4254, 70.9, 296, -6.6};
+constexpr Count kWideChunkChain = {3210, 318, 352, -22.3};
+constexpr Count kNormChain = {1766, 139, -27, 25.5};  // what an l2norm adds to it
 
-// The constants in L1, the two steps that fill the pipeline, and out of the last chunk.
-constexpr Count kLaunch = {7473, 186, 459, 11.2};
+// The constants in L1, the three rounds that fill the pipeline, and out of the last chunk.
+constexpr Count kLaunch = {8314, 304, 151, 42.2};
 
 // The first products with a state, and its way from and to GM, overlap with nothing: beside the copies, the rows of a
 // state become NZ, and NZ becomes rows.
-constexpr Count kItem = {189, 69, 55, -2.2};
-constexpr Count kEnterState = {-380, 58, 167, -21.7};
-constexpr Count kStoreState = {-198, -11, 119, 9.3};
+constexpr Count kItem = {262, 52, 31, 2.4};
+constexpr Count kEnterState = {-377, 62, 167, -22};
+constexpr Count kStoreState = {-173, 7.3, 123, 4.8};
 
 // A state is copied in pieces; each is under way while the one before becomes NZ, or rows.
 double StateCopy(const ChunkGatedDeltaRuleTiling& t, int64_t v_strips, bool state_is_half) {
@@ -59,7 +60,7 @@ CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& t, bool state_is_half) 
   const double store = copy + kStoreState.At(r, s);
   const double item = kItem.At(r, s) + enter + store;
   const double norm = t.use_qk_l2norm ? kNormChain.At(r, s) : 0;
-  const double chunk = kChunkChain.At(r, s) + norm + (t.has_chunk_state ? store : 0);
+  const double chunk = std::max(kChunkChain.At(r, s), kWideChunkChain.At(r, s)) + norm + (t.has_chunk_state ? store : 0);
   // The rows of the first chunk are waited for, and a short one has fewer.
   const double missing = static_cast<double>(kChunk - std::min<int64_t>(t.tokens, kChunk));
   const double launch = kLaunch.At(r, s) - missing * (2 * RowCopy(k_strips) + RowCopy(v_strips));

@@ -13,21 +13,27 @@ namespace chunk_gdr {
 constexpr float kSecondPieceScale = 2048.0f;
 constexpr __aicore__ uint16_t PieceWeightBits(uint32_t piece) { return piece == 0 ? 0x3C00 : 0x1000; }
 
-constexpr uint16_t kHalfOneBits = 0x3C00;
-constexpr uint16_t kHalfMinusOneBits = 0xBC00;
-
 template <typename T>
 __aicore__ inline void FillLanes(const LocalTensor<T>& row, T value, uint64_t lanes) {
   uint64_t mask[2] = {lanes, 0};
   AscendC::Duplicate(row, value, mask, 1, 1, 8);
 }
 
-// scale[i, j] = value for j <= i, 0 above the diagonal, [16, 16].
-__aicore__ inline void BuildCausalScale(const LocalTensor<float>& scale, float value) {
-  AscendC::Duplicate(scale, value, kFractalElems);
+// mask[i, j] = 1 for j <= i, [16, 16].
+__aicore__ inline void BuildCausalMask(const LocalTensor<half>& mask) {
+  AscendC::Duplicate(mask, static_cast<half>(1.0f), kFractalElems);
   VectorDone();
   for (uint32_t i = 0; i + 1 < kFractal; ++i) {
-    FillLanes(scale[i * kFractal], 0.0f, 0xFFFFull & ~((2ull << i) - 1));
+    FillLanes(mask[i * kFractal], static_cast<half>(0.0f), 0xFFFFull & ~((2ull << i) - 1));
+  }
+}
+
+// value times the identity [16, 16].
+__aicore__ inline void BuildIdentity(const LocalTensor<half>& identity, half value) {
+  AscendC::Duplicate(identity, static_cast<half>(0.0f), kFractalElems);
+  VectorDone();
+  for (uint32_t i = 0; i < kFractal; ++i) {
+    FillLanes(identity[i * kFractal], value, 1ull << i);
   }
 }
 
@@ -40,41 +46,18 @@ __aicore__ inline void BuildGateMask(const LocalTensor<half>& mask) {
   }
 }
 
-// ones[i, l] = the weight of a piece for l <= i, as the bits of an fp16 NZ [BT, BT].
+// ones[i, l] = the weight of a piece for l <= i, as the bits of an fp16 NZ [BT + 16, BT]; the last 16 rows sum every token.
 __aicore__ inline void BuildUpToOnes(const LocalTensor<uint16_t>& ones, uint32_t piece) {
   const uint16_t weight = PieceWeightBits(piece);
-  AscendC::Duplicate(ones, static_cast<uint16_t>(0), kChunk * kChunk);
+  AscendC::Duplicate(ones, static_cast<uint16_t>(0), kSegSide * kChunk);
   VectorDone();
   for (uint32_t first = 0; first < kChunk; first += kFractal) {  // token of the strip's first column
-    const LocalTensor<uint16_t> columns = ones[first * kChunk];
+    const LocalTensor<uint16_t> columns = ones[first * kSegSide];
     for (uint32_t i = 0; i + 1 < kFractal; ++i) {
       FillLanes(columns[(first + i) * kFractal], weight, (2ull << i) - 1);
     }
     const uint32_t full = first + kFractal - 1;  // first row that sees all 16 tokens
-    AscendC::Duplicate(columns[full * kFractal], weight, (kChunk - full) * kFractal);
-  }
-}
-
-// 16 rows that sum every token, and behind them the weight for l > i.
-__aicore__ inline void BuildTotalOnes(const LocalTensor<uint16_t>& ones, uint32_t piece) {
-  const uint16_t weight = PieceWeightBits(piece);
-  AscendC::Duplicate(ones, static_cast<uint16_t>(0), kTotalRows * kChunk);
-  VectorDone();
-  for (uint32_t first = 0; first < kChunk; first += kFractal) {
-    const LocalTensor<uint16_t> columns = ones[first * kTotalRows];
-    AscendC::Duplicate(columns, weight, (kFractal + first) * kFractal);  // the totals, and the tokens before the strip's
-    for (uint32_t i = 0; i + 1 < kFractal; ++i) {
-      FillLanes(columns[(kFractal + first + i) * kFractal], weight, 0xFFFFull & ~((2ull << i) - 1));
-    }
-  }
-}
-
-// value times the identity [BT, BT], NZ.
-__aicore__ inline void BuildDiagonal(const LocalTensor<uint16_t>& diagonal, uint16_t value) {
-  AscendC::Duplicate(diagonal, static_cast<uint16_t>(0), kChunk * kChunk);
-  VectorDone();
-  for (uint32_t i = 0; i < kChunk; ++i) {
-    FillLanes(diagonal[(i / kFractal * kChunk + i) * kFractal], value, 1ull << i % kFractal);
+    AscendC::Duplicate(columns[full * kFractal], weight, (kSegSide - full) * kFractal);
   }
 }
 

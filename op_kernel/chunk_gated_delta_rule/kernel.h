@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// chunk_gated_delta_rule on one core: three chunks at a time, each in its lane.
+// chunk_gated_delta_rule on one core: four chunks at a time, each in its lane.
 #ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_KERNEL_H_
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_KERNEL_H_
 
+#include "combine.h"
+#include "decays.h"
 #include "inter_chunk.h"
-#include "inverse.h"
 #include "loader.h"
 #include "scores.h"
+#include "solve.h"
 
 namespace chunk_gdr {
 
@@ -21,7 +23,9 @@ class ChunkGatedDeltaRule {
         gm_(args),
         loader_(chip_, gm_, tiling),
         scores_(chip_, slots_, tiling),
-        inverse_(chip_, slots_),
+        decays_(chip_, tiling),
+        solve_(chip_),
+        combine_(chip_, slots_),
         inter_(chip_, slots_, gm_, tiling) {
     lengths_.in_gm.SetGlobalBuffer(reinterpret_cast<__gm__ int64_t*>(args.lengths));
     lengths_.given = tiling.has_lengths != 0;
@@ -42,243 +46,280 @@ class ChunkGatedDeltaRule {
     // Each of these is one chunk ahead of the one before.
     Chunk now;
     Chunk next;
-    Chunk fetch;
-    Chunk queries = stream.Next();
-    loader_.FetchQueries(queries);
-    while (next.exists || fetch.exists || queries.exists) {
+    Chunk mid;
+    Chunk fetch = stream.Next();
+    while (now.exists || next.exists || mid.exists || fetch.exists) {
+      Advance(now, next, mid, fetch);
       now = next;
-      next = fetch;
-      fetch = queries;
-      queries = stream.Next();
-      Advance(now, next, fetch, queries);
+      next = mid;
+      mid = fetch;
+      fetch = stream.Next();
     }
-    inter_.Drain();
+    scores_.Close();
+    inter_.Close();
     slots_.Close();
   }
 
  private:
   // One chunk further in every lane. Up to each VectorDone is a step: what the Vector queue is given between two barriers, instructions
-  // that do not depend on one another. A slice's next step comes after enough others for its operands to pass through L1, L0 and the Cube.
-  // What MTE3 carries for the loader and for out goes in small parts, behind what the Cube waits for.
-  __aicore__ inline void Advance(const Chunk& now, const Chunk& next, const Chunk& fetch, const Chunk& queries) {
+  // that do not depend on one another. Cube jobs stand where their operands are about to be in L1, copies of the loader behind what the
+  // Cube waits for. The order was searched for with a replay of the queues (see README.md); the scores and combine lanes go on to their
+  // next chunk in the middle.
+  __aicore__ inline void Advance(const Chunk& now, const Chunk& next, const Chunk& mid, const Chunk& fetch) {
     inter_.Start(now);
+    scores_.Start(mid);
+    loader_.KeysToL1(mid, 0);
+    loader_.KeysToL1(mid, 1);
     inter_.FetchKeyState(0);
-    inverse_.RoundDiagonal();
+    loader_.QueriesToL1(mid, 0);
     VectorDone();
     inter_.DecayKeyState(0);
-    inter_.FetchKeyState(1);
-    inverse_.RestOfDiagonal();
     VectorDone();
+    loader_.QueriesToL1(mid, 1);
     inter_.RoundResidual(0);
+    combine_.SendOutWeight();
+    inter_.FetchKeyState(1);
+    VectorDone();
     inter_.DecayKeyState(1);
-    inverse_.SendDiagonal();
     VectorDone();
     inter_.RoundResidual(1);
-    loader_.ReceiveQueries(fetch);
     inter_.FetchQueryState(0);
-    inter_.FetchState(0, 0);
     VectorDone();
+    loader_.GateStep(mid, 0);
     inter_.DecayQueryState(0);
-    inter_.DecayState(0, 0);
+    loader_.KeysToL1(mid, 2);
+    loader_.KeysToL1(mid, 3);
+    solve_.InvertColumn(13);
     VectorDone();
+    inter_.SubtractRows(0, kResidual);
     inter_.PreloadOut(0);
-    inter_.FetchQueryState(1);
     inter_.SendResidual(0);
-    inverse_.FetchInner(1);
+    solve_.InvertColumn(14);
+    inter_.FetchQueryState(1);
+    loader_.KeysToL1(mid, 4);
+    loader_.KeysToL1(mid, 5);
     VectorDone();
-    inter_.PreloadState(0, 0);
-    inter_.FetchState(0, 1);
-    inter_.SendResidual(1);
-    inverse_.RestOfProduct(1);
-    VectorDone();
+    loader_.KeysToL1(mid, 6);
+    loader_.KeysToL1(mid, 7);
+    combine_.Start(next);
+    combine_.ScaleColumns();
+    loader_.GateStep(mid, 1);
+    inter_.SubtractRows(1, kResidual);
     inter_.DecayQueryState(1);
-    inverse_.SendInner(1);
-    loader_.ReceiveValues(next, fetch);
-    loader_.ValuesToL1(next, 0);
     VectorDone();
     inter_.PreloadOut(1);
-    loader_.ValuesToL1(next, 1);
-    loader_.ValuesToL1(next, 2);
+    loader_.QueriesToL1(mid, 2);
+    inter_.SendResidual(1);
+    inter_.FetchState(0, 0);
+    combine_.FromLanesToBlocks();
+    VectorDone();
+    loader_.FetchValues(next);
+    combine_.RoundDiagonals();
+    loader_.QueriesToL1(mid, 3);
+    inter_.DecayState(0, 0);
+    loader_.GateStep(mid, 2);
+    VectorDone();
+    inter_.ValueProducts(0);
+    loader_.QueriesToL1(mid, 4);
+    loader_.QueriesToL1(mid, 5);
+    inter_.FetchState(0, 1);
+    inter_.PreloadState(0, 0);
+    combine_.RestOfDiagonals();
+    loader_.QueriesToL1(mid, 6);
+    loader_.QueriesToL1(mid, 7);
+    inter_.ValueProducts(1);
+    loader_.GateStep(mid, 3);
+    VectorDone();
     inter_.DecayState(0, 1);
-    inverse_.FetchOuter16();
-    loader_.ValuesToL1(next, 3);
+    scores_.ScoreProducts();
+    combine_.SendDiagonals();
+    loader_.GateStep(mid, 4);
+    inter_.FetchShifted(1);
     VectorDone();
     inter_.PreloadState(0, 1);
-    inverse_.RestOfProduct(1);
-    loader_.ValuesToL1(next, 4);
-    loader_.ValuesToL1(next, 5);
-    VectorDone();
-    inverse_.SendOuter16();
+    loader_.FetchQueries(fetch);
+    loader_.GateStep(mid, 5);
+    inter_.FetchShifted(0);
     inter_.FetchState(1, 0);
-    loader_.ValuesToL1(next, 6);
     VectorDone();
     inter_.DecayState(1, 0);
-    loader_.ValuesToL1(next, 7);
-    loader_.FetchKeys(fetch);
+    loader_.FactorStep(mid, 0);
+    loader_.GateStep(mid, 6);
     VectorDone();
-    inter_.PreloadState(1, 0);
-    inverse_.FetchInner(2);
-    loader_.QueriesToL1(fetch, 0);
-    VectorDone();
-    inverse_.RestOfProduct(2);
-    loader_.QueriesToL1(fetch, 1);
-    VectorDone();
+    loader_.FactorStep(mid, 1);
     inter_.FetchState(1, 1);
-    inverse_.SendInner(2);
-    inter_.VNewOperands(0);
-    inter_.VNewOperands(1);
-    loader_.QueriesToL1(fetch, 2);
+    combine_.GramTimesFirst16();
+    inter_.PreloadState(1, 0);
     VectorDone();
     inter_.DecayState(1, 1);
-    loader_.QueriesToL1(fetch, 3);
-    loader_.QueriesToL1(fetch, 4);
-    VectorDone();
-    inter_.PreloadState(1, 1);
-    inter_.ArrangeOut(1);
-    inverse_.FetchOuter32();
-    loader_.QueriesToL1(fetch, 5);
-    VectorDone();
-    inverse_.ScaleInverse();
-    loader_.QueriesToL1(fetch, 6);
-    VectorDone();
-    inverse_.RoundInverse();
-    loader_.QueriesToL1(fetch, 7);
-    loader_.FetchQueries(queries);
-    VectorDone();
-    inverse_.RestOfInverse();
-    VectorDone();
-    inverse_.SendInverse();
-    inter_.VNewProduct(0);
-    inter_.VNewProduct(1);
-    inter_.StoreOut(1, 0);
-    VectorDone();
-    scores_.Start(next);
-    inverse_.Start(next);
-    scores_.MaskGates();
-    inter_.FetchVNew(0);
-    inter_.StoreOut(1, 1);
-    inter_.StoreOut(1, 2);
-    VectorDone();
-    inter_.DecayVNew(0);
-    inter_.FetchVNew(1);
-    inter_.StoreOut(1, 3);
-    VectorDone();
-    inter_.RoundVNew(0);
-    inter_.DecayVNew(1);
-    VectorDone();
-    inter_.RestOfVNew(0);
-    inter_.RoundVNew(1);
-    VectorDone();
-    inter_.SendVNew(0);
-    inter_.RestOfVNew(1);
+    loader_.FactorStep(mid, 2);
+    inter_.SubtractRows(0, kResidual);
+    loader_.GateStep(mid, 7);
     scores_.FetchScores();
+    combine_.FetchProduct(1);
+    inter_.SendShifted(0);
+    inter_.SubtractRows(1, kResidual);
     VectorDone();
-    inter_.SendVNew(1);
-    scores_.ExpSegments();
-    loader_.ReceiveKeys(fetch);
+    loader_.GateStep(mid, 8);
+    combine_.RestOfProduct(1);
     VectorDone();
-    scores_.DecayScores();
-    loader_.GateStep(fetch, 0);
-    loader_.FactorStep(fetch, 0);
-    loader_.KeysToL1(fetch, 0);
-    loader_.KeysToL1(fetch, 1);
+    combine_.SendInner(1);
+    inter_.SendShifted(1);
+    scores_.MaskGates();
+    inter_.PreloadState(1, 1);
+    inter_.VNewProduct(0);
+    combine_.SecondTimesInner16();
+    inter_.VNewProduct(1);
+    scores_.SegmentProduct();
+    solve_.Start(mid);
+    solve_.GramToLanes();
     VectorDone();
-    scores_.ScaleScores();
-    loader_.GateStep(fetch, 1);
-    loader_.FactorStep(fetch, 1);
-    loader_.KeysToL1(fetch, 2);
-    loader_.KeysToL1(fetch, 3);
+    solve_.ScaleLanes();
+    inter_.FetchOut(0);
+    loader_.ReceiveValues(next);
+    loader_.ValuesToL1(next, 0);
+    combine_.FetchProduct(1);
     VectorDone();
-    inter_.RoundState(0);
-    scores_.RoundScores();
-    inverse_.DiagonalToLanes();
-    loader_.GateStep(fetch, 2);
-    loader_.FactorStep(fetch, 2);
+    solve_.IdentityLanes();
+    combine_.RestOfProduct(1);
+    loader_.ValuesToL1(next, 1);
     VectorDone();
-    inter_.RoundState(1);
-    scores_.RestOfScores();
-    inverse_.IdentityLanes();
-    loader_.GateStep(fetch, 3);
-    VectorDone();
-    scores_.SendScores();
-    inverse_.InvertColumn(0);
-    loader_.GateStep(fetch, 4);
-    VectorDone();
-    inverse_.InvertColumn(1);
-    loader_.GateStep(fetch, 5);
-    VectorDone();
-    inter_.SendState(0, next);
-    inverse_.InvertColumn(2);
-    loader_.GateStep(fetch, 6);
-    VectorDone();
+    combine_.SendOuter16();
     inter_.ArrangeOut(0);
-    inverse_.InvertColumn(3);
-    loader_.GateStep(fetch, 7);
+    combine_.GramTimesFirst32();
+    solve_.InvertColumn(0);
+    decays_.HandOver();
+    decays_.Start(mid);
+    loader_.ValuesToL1(next, 2);
     VectorDone();
-    inter_.SendState(1, next);
-    inverse_.InvertColumn(4);
-    loader_.GateStep(fetch, 8);
-    loader_.KeysToL1(fetch, 4);
+    inter_.FetchVNew(0);
+    inter_.FetchOut(1);
+    inter_.FetchVNew(1);
+    solve_.InvertColumn(1);
+    loader_.ValuesToL1(next, 3);
+    inter_.SubtractRows(0, kVNew);
+    inter_.SubtractRows(1, kVNew);
+    scores_.FetchSums();
+    combine_.FetchProduct(2);
+    inter_.SendVNew(0);
+    inter_.SendVNew(1);
+    loader_.ValuesToL1(next, 4);
+    inter_.StateProduct(0);
+    loader_.ValuesToL1(next, 5);
+    inter_.StateProduct(1);
     VectorDone();
-    inverse_.InvertColumn(5);
-    loader_.KeysToL1(fetch, 5);
-    loader_.KeysToL1(fetch, 6);
+    loader_.ValuesToL1(next, 6);
+    loader_.ValuesToL1(next, 7);
+    decays_.Exp();
+    combine_.RestOfProduct(2);
     VectorDone();
-    inverse_.InvertColumn(6);
-    loader_.KeysToL1(fetch, 7);
-    loader_.FetchValues(fetch);
+    loader_.FetchKeys(fetch);
+    combine_.SendInner(2);
+    inter_.RoundState(0);
+    decays_.FactorStep(0);
+    solve_.InvertColumn(2);
+    scores_.SendHi();
     VectorDone();
-    inverse_.InvertColumn(7);
+    decays_.FactorStep(1);
+    combine_.SecondTimesInner32();
+    solve_.InvertColumn(3);
+    inter_.RoundState(1);
+    inter_.SubtractState(0);
+    combine_.FetchProduct(2);
     VectorDone();
-    inverse_.InvertColumn(8);
-    inter_.StoreOut(0, 0);
+    decays_.FactorStep(2);
+    combine_.RestOfProduct(2);
     VectorDone();
-    inverse_.InvertColumn(9);
-    inter_.StoreOut(0, 1);
+    combine_.SendOuter32();
+    inter_.SubtractState(1);
+    decays_.FactorStep(3);
+    inter_.SendState(0);
+    solve_.InvertColumn(4);
+    inter_.SendState(1);
+    scores_.SubtractHi();
     VectorDone();
-    inverse_.InvertColumn(10);
-    inter_.StoreOut(0, 2);
-    scores_.BroadcastHandover();
+    decays_.FactorStep(4);
+    inter_.ArrangeOut(1);
+    inter_.StoreOut();
+    scores_.FetchLo();
+    solve_.InvertColumn(5);
     VectorDone();
-    inverse_.InvertColumn(11);
-    inter_.StoreOut(0, 3);
-    scores_.HandOver();
+    combine_.QueryKeyTimesT();
+    solve_.InvertColumn(6);
+    decays_.FactorStep(5);
     VectorDone();
-    inverse_.InvertColumn(12);
+    decays_.FactorStep(6);
+    solve_.InvertColumn(7);
+    scores_.MaskLo();
     VectorDone();
-    inverse_.InvertColumn(13);
+    decays_.FactorStep(7);
+    scores_.SendLo();
+    solve_.InvertColumn(8);
+    combine_.FetchOutWeight();
     VectorDone();
-    inverse_.InvertColumn(14);
+    combine_.DecayOutWeight();
+    decays_.FactorStep(8);
+    inter_.StateProducts(0, next);
+    solve_.InvertColumn(9);
+    loader_.ReceiveQueries(fetch);
     VectorDone();
-    inverse_.DiagonalFromLanes();
+    combine_.RoundOutWeight();
+    solve_.InvertColumn(10);
+    decays_.FactorStep(9);
+    inter_.StateProducts(1, next);
+    VectorDone();
+    solve_.InvertColumn(11);
+    combine_.RestOfOutWeight();
+    VectorDone();
+    decays_.FactorStep(10);
+    combine_.RoundOutWeightRest();
+    solve_.InvertColumn(12);
+    loader_.ReceiveKeys(fetch);
     VectorDone();
     inter_.Finish();
   }
 
   // Tiles in L1 that depend on nothing but the chunk length, and zeros above the diagonals.
   __aicore__ inline void BuildConstants() {
-    const StageScope stage(kState);
-    BuildCausalScale(Get<kCausalScale, float>(), tiling_.scale_mantissa);
+    const StageScope stage(kCarry);
+    BuildCausalMask(Get<kCausalMask, half>());
     BuildGateMask(Get<kGateMask, half>());
+    BuildIdentity(Get<kIdentity, half>(), static_cast<half>(1.0f));
     const auto bits = Get<kConstantsUb, uint16_t>();
     for (uint32_t piece = 0; piece < kGatePieces; ++piece) {
       BuildUpToOnes(bits, piece);
-      ConstantToL1(Get<kUpToOnesL1, half>()[piece * kChunk * kChunk], kChunk * kChunk);
-      BuildTotalOnes(bits, piece);
-      ConstantToL1(Get<kTotalOnesL1, half>()[piece * kTotalRows * kChunk], kTotalRows * kChunk);
+      UpToOnesToL1(Get<kUpToOnesL1, half>()[piece * kSegSide * kChunk]);
     }
-    BuildDiagonal(bits, kHalfOneBits);
-    ConstantToL1(Get<kOneL1, half>(), kChunk * kChunk);
-    BuildDiagonal(bits, kHalfMinusOneBits);
-    ConstantToL1(Get<kMinusOneL1, half>(), kChunk * kChunk);
-    AscendC::Duplicate(bits, static_cast<uint16_t>(0), kChunk * kChunk);
+    BuildIdentity(Get<kConstantsUb, half>(), static_cast<half>(1.0f));
+    ConstantToL1(Get<kOneL1, half>(), kFractalElems);
+    BuildIdentity(Get<kConstantsUb, half>(), static_cast<half>(-1.0f));
+    ConstantToL1(Get<kMinusOneL1, half>(), kFractalElems);
+    AscendC::Duplicate(bits, static_cast<uint16_t>(0), kSegSide * kChunk);
+    for (uint32_t piece = 0; piece < kGatePieces; ++piece) {
+      ConstantToL1(Get<kGateOperandL1, half>()[piece * kSegSide * kChunk], kSegSide * kChunk);
+    }
     for (uint32_t h = 0; h < 2; ++h) {
-      ConstantToL1(Get<kInverseL1, half>()[h * kTileElems], kTileElems);
+      ConstantToL1(Get<kLL1, half>()[h * kTileElems], kTileElems);
+      ConstantToL1(Get<kOutWeightL1, half>()[h * kTileElems], kTileElems);
+    }
+    for (uint32_t h = 0; h < kHandovers; ++h) {
+      ConstantToL1(Get<kShiftL1, half>()[h * kTileElems], kTileElems);
     }
     for (uint32_t h = 0; h < kHandovers * 2; ++h) {
-      ConstantToL1(Get<kScoresL1, half>()[h * kTileElems], kTileElems);
-      ConstantToL1(Get<kUL1, half>()[h * kTileElems], kTileElems);
+      ConstantToL1(Get<kQueryKeyL1, half>()[h * kTileElems], kTileElems);
+      ConstantToL1(Get<kTL1, half>()[h * kTileElems], kTileElems);
     }
+  }
+
+  // Fractals row by row.
+  __aicore__ inline void UpToOnesToL1(const LocalTensor<half>& l1) {
+    constexpr uint16_t kGap = (kBlocksPerSide - 1) * kFractal;
+    Handoff<HardEvent::V_MTE3>(kConstantsReady);
+    for (uint32_t s = 0; s < kBlocksPerSide; ++s) {
+      AscendC::DataCopy(l1[s * kFractalElems], Get<kConstantsUb, half>()[s * kSegSide * kFractal],
+                        AscendC::DataCopyParams(kSegSide / kFractal, kFractal, 0, kGap));
+    }
+    Handoff<HardEvent::MTE3_V>(kConstantsCopied);
   }
 
   __aicore__ inline void ConstantToL1(const LocalTensor<half>& l1, uint32_t elems) {
@@ -288,7 +329,7 @@ class ChunkGatedDeltaRule {
   }
 
   __aicore__ inline void ReportStatus(Status status) {
-    const auto word = Get<kStatePiece, int32_t>();
+    const auto word = Get<kFetched, int32_t>();
     const StageScope stage(kCarry);
     AscendC::Duplicate(word, static_cast<int32_t>(status), kStatusBlockBytes / sizeof(int32_t));
     Handoff<HardEvent::V_MTE3>(kStatusReady);
@@ -299,8 +340,8 @@ class ChunkGatedDeltaRule {
   // Lengths that do not fit T: no index may come from them, so every output becomes NaN, shared evenly by the cores.
   __aicore__ inline void RefuseWithNan() {
     const StageScope stage(kCarry);
-    FillShareWithNan(gm_.out, Get<kStatePieceScaled, half>(), tiling_.tokens * tiling_.v_heads * tiling_.v_dim);
-    FillShareWithNan(gm_.final_state, Get<kStatePieceScaled, StateT>(),
+    FillShareWithNan(gm_.out, Get<kScaled, half>(), tiling_.tokens * tiling_.v_heads * tiling_.v_dim);
+    FillShareWithNan(gm_.final_state, Get<kScaled, StateT>(),
                      tiling_.sequences * tiling_.v_heads * tiling_.v_dim * tiling_.k_dim);
   }
 
@@ -338,7 +379,9 @@ class ChunkGatedDeltaRule {
   SequenceLengths lengths_;
   ChunkLoader<Table, StateT> loader_;
   ChunkScores<Table> scores_;
-  ChunkInverse<Table> inverse_;
+  ChunkDecays<Table> decays_;
+  ChunkSolve<Table> solve_;
+  ChunkCombine<Table> combine_;
   InterChunk<Table, StateT> inter_;
 };
 

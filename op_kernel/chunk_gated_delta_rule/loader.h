@@ -32,6 +32,7 @@ class ChunkLoader {
       return;
     }
     const StageScope stage(kLoad);
+    Handoff<HardEvent::MTE3_MTE2>(kRows1Left);
     LoadRows(Get<kRows1, half>(), gm_.query, chunk, KeyHead(chunk), tiling_.k_heads, tiling_.k_dim, 0, k_);
     Signal<HardEvent::MTE2_V>(kQueriesArrived);
   }
@@ -64,31 +65,29 @@ class ChunkLoader {
   }
 
   // Fetched rows made ready for L1: dead rows of a ragged chunk are zero, with beta 0 and gate 0.
-  __aicore__ inline void ReceiveQueries(const Chunk& queries) {
-    if (!queries.HasTokens()) {
+  __aicore__ inline void ReceiveQueries(const Chunk& chunk) {
+    if (!chunk.HasTokens()) {
       return;
     }
     const StageScope stage(kLoad);
     Await<HardEvent::MTE2_V>(kQueriesArrived);
-    ClearDead(queries, Get<kRows1, half>(), k_);
+    ClearDead(chunk, Get<kRows1, half>(), k_);
     if (tiling_.use_qk_l2norm) {
-      NormRows(Get<kRows1, half>(), Vector(queries, kQueryVector), PowerOf::kOwnNorm);
+      NormRows(Get<kRows1, half>(), Vector(chunk, kQueryVector), PowerOf::kOwnNorm);
     }
   }
 
-  // v, and MTE3 may take it and q.
-  __aicore__ inline void ReceiveValues(const Chunk& values, const Chunk& queries) {
-    if (!values.HasTokens() && !queries.HasTokens()) {
+  __aicore__ inline void ReceiveValues(const Chunk& values) {
+    if (!values.HasTokens()) {
       return;
     }
     const StageScope stage(kLoad);
-    if (values.HasTokens()) {
-      Await<HardEvent::MTE2_V>(kValuesArrived);
-      ClearDead(values, Get<kRows0, half>(), values.VStrips());
-    }
+    Await<HardEvent::MTE2_V>(kValuesArrived);
+    ClearDead(values, Get<kRows0, half>(), values.VStrips());
     Handoff<HardEvent::V_MTE3>(kRowsReady);
   }
 
+  // k, and MTE3 may take it and q.
   __aicore__ inline void ReceiveKeys(const Chunk& chunk) {
     if (!chunk.HasTokens()) {
       return;
@@ -126,7 +125,7 @@ class ChunkLoader {
     const StageScope stage(kLoad);
     KeyRowsToL1(chunk, Get<kRows1, half>(), kChunk / kFractal, part);
     if (part + 1 == kParts) {
-      Handoff<HardEvent::MTE3_MTE2>(kRows1Left);
+      Signal<HardEvent::MTE3_MTE1>(kRowsInL1);
     }
   }
 
@@ -136,9 +135,6 @@ class ChunkLoader {
     }
     const StageScope stage(kLoad);
     KeyRowsToL1(chunk, Get<kRows0, half>(), 0, part);
-    if (part + 1 == kParts) {
-      Signal<HardEvent::MTE3_MTE1>(kKeysInL1);
-    }
   }
 
   __aicore__ inline void ValuesToL1(const Chunk& chunk, uint32_t part) {
@@ -160,7 +156,7 @@ class ChunkLoader {
     const auto gate = Get<kGate, float>();
     const auto rest = Get<kGateWork, float>();
     const auto nan = Get<kGateWork, float>()[kChunk];
-    const auto pieces = Get<kGateHalves, half>()[chunk.Handover() * kGatePieces * kChunk];
+    const auto pieces = Get<kGateHalves, half>();
     switch (step) {
       case 0:
         AscendC::Abs(nan, gate, kChunk);

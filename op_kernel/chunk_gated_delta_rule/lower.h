@@ -26,19 +26,42 @@ __aicore__ inline void CopyLower(const LocalTensor<float>& list, const LocalTens
   }
 }
 
-// dst = list with row i times factor[i], a [BT, 16] tile; the diagonal blocks `pitch` elements apart in dst, those below from `below` on.
-__aicore__ inline void ScaleLowerRows(const LocalTensor<float>& dst, uint32_t pitch, const LocalTensor<float>& below,
-                                      const LocalTensor<float>& list, const LocalTensor<float>& factor) {
-  if (pitch == kFractalElems) {
-    ScaleRows(dst, list, factor, kChunk, 1);
-  } else {
-    for (uint32_t s = 0; s < kBlocksPerSide; ++s) {
-      ScaleRows(dst[s * pitch], list[s * kFractalElems], factor[s * kFractalElems], kFractal, 1);
-    }
-  }
+// From a product in L0C with `pitch` fractals to a strip, what lies below the diagonal blocks.
+template <typename T>
+__aicore__ inline void CopyBelow(const LocalTensor<T>& below, const LocalTensor<float>& l0c, uint32_t pitch) {
   for (uint32_t s = 0; s + 1 < kBlocksPerSide; ++s) {
-    const uint32_t at = FirstBelow(s) * kFractalElems;
-    ScaleRows(below[at], list[kDiagonalElems + at], factor[(s + 1) * kFractalElems], BelowDiagonal(s) * kFractal, 1);
+    CopyResult(below[FirstBelow(s) * kFractalElems], l0c[(s * pitch + s + 1) * kFractalElems], 1, BelowDiagonal(s), 0, 0);
+  }
+}
+
+// The diagonal blocks and what lies below them.
+template <typename T>
+__aicore__ inline void CopyLower(const LocalTensor<T>& list, const LocalTensor<float>& l0c, uint32_t pitch) {
+  CopyResult(list, l0c, kBlocksPerSide, 1, pitch, 0);
+  CopyBelow(list[kDiagonalElems], l0c, pitch);
+}
+
+// list with row i times factor[i], a [BT, 16] tile.
+__aicore__ inline void ScaleLowerRows(const LocalTensor<float>& list, const LocalTensor<float>& factor) {
+  ScaleRows(list, list, factor, kChunk, 1);
+  for (uint32_t s = 0; s + 1 < kBlocksPerSide; ++s) {
+    const LocalTensor<float> below = list[kDiagonalElems + FirstBelow(s) * kFractalElems];
+    ScaleRows(below, below, factor[(s + 1) * kFractalElems], BelowDiagonal(s) * kFractal, 1);
+  }
+}
+
+// dst = list with column j times factor[j]; `factors` holds the 16 of a strip four times over, strip by strip.
+__aicore__ inline void ScaleLowerColumns(const LocalTensor<float>& dst, const LocalTensor<float>& list, const LocalTensor<float>& factors) {
+  constexpr uint8_t kBlockRepeats = kFractal / kRowsPerRepeat;
+  for (uint32_t s = 0; s < kBlocksPerSide; ++s) {
+    const LocalTensor<float> factor = factors[s * kRepeatFloats];
+    const uint32_t diagonal = s * kFractalElems;
+    AscendC::Mul(dst[diagonal], list[diagonal], factor, static_cast<uint64_t>(kRepeatFloats), kBlockRepeats, {1, 1, 1, 8, 8, 0});
+    if (BelowDiagonal(s) != 0) {
+      const uint32_t below = kDiagonalElems + FirstBelow(s) * kFractalElems;
+      AscendC::Mul(dst[below], list[below], factor, static_cast<uint64_t>(kRepeatFloats),
+                   static_cast<uint8_t>(BelowDiagonal(s) * kBlockRepeats), {1, 1, 1, 8, 8, 0});
+    }
   }
 }
 
@@ -46,50 +69,28 @@ __aicore__ inline void ScaleLowerRows(const LocalTensor<float>& dst, uint32_t pi
 // zero.
 constexpr uint32_t kSpreadPitch = kFractalElems + 2 * kFractal;
 constexpr uint32_t kSpreadDiagonalElems = kBlocksPerSide * kSpreadPitch;
-constexpr uint32_t kSpreadElems = kSpreadDiagonalElems + kOffElems;
 
 __aicore__ inline void ClearGaps(const LocalTensor<float>& spread) {
   AscendC::Duplicate(spread[kFractalElems], 0.0f, static_cast<uint64_t>(kSpreadPitch - kFractalElems), kBlocksPerSide, 1,
                      kSpreadPitch / kFloatsPerBlock);
 }
 
-// dst = spread list with column j times factor[j]; `factors` holds the 16 of a strip four times over, strip by strip.
-__aicore__ inline void ScaleSpreadColumns(const LocalTensor<float>& dst, const LocalTensor<float>& list,
-                                          const LocalTensor<float>& factors) {
-  constexpr uint8_t kBlockRepeats = kFractal / kRowsPerRepeat;
-  ClearGaps(dst);
-  for (uint32_t s = 0; s < kBlocksPerSide; ++s) {
-    const LocalTensor<float> factor = factors[s * kRepeatFloats];
-    const uint32_t diagonal = s * kSpreadPitch;
-    AscendC::Mul(dst[diagonal], list[diagonal], factor, static_cast<uint64_t>(kRepeatFloats), kBlockRepeats, {1, 1, 1, 8, 8, 0});
-    if (BelowDiagonal(s) != 0) {
-      const uint32_t below = kSpreadDiagonalElems + FirstBelow(s) * kFractalElems;
-      AscendC::Mul(dst[below], list[below], factor, static_cast<uint64_t>(kRepeatFloats),
-                   static_cast<uint8_t>(BelowDiagonal(s) * kBlockRepeats), {1, 1, 1, 8, 8, 0});
-    }
-  }
-}
-
-// A hi and a lo list to two full NZ tiles in L1, one behind the other. `halves` holds the lists likewise, `list` elements each.
+// [BT, BT] operands in L1 are tiles of fractals row by row, the order of L0A and L0B: one load takes the whole.
 constexpr uint32_t kTileElems = kChunk * kChunk;
 
-__aicore__ inline void DiagonalsToL1(const LocalTensor<half>& l1, const LocalTensor<half>& halves, uint32_t list, uint32_t pitch) {
-  for (uint32_t h = 0; h < 2; ++h) {
-    AscendC::DataCopy(l1[h * kTileElems], halves[h * list],
-                      AscendC::DataCopyParams(kBlocksPerSide, kFractal, static_cast<uint16_t>((pitch - kFractalElems) / kHalvesPerBlock),
-                                              kBlocksPerSide * kFractal));
+// The blocks of a list that lie below the diagonal of the tile, strip by strip.
+__aicore__ inline void BelowToL1(const LocalTensor<half>& l1, const LocalTensor<half>& below) {
+  for (uint32_t s = 0; s + 1 < kBlocksPerSide; ++s) {
+    AscendC::DataCopy(l1[((s + 1) * kBlocksPerSide + s) * kFractalElems], below[FirstBelow(s) * kFractalElems],
+                      AscendC::DataCopyParams(static_cast<uint16_t>(BelowDiagonal(s)), kFractal, 0, (kBlocksPerSide - 1) * kFractal));
   }
 }
 
-// `halves` starts at the first block below the diagonal.
-__aicore__ inline void OffDiagonalsToL1(const LocalTensor<half>& l1, const LocalTensor<half>& halves, uint32_t list) {
-  for (uint32_t s = 0; s + 1 < kBlocksPerSide; ++s) {
-    const uint32_t elems = BelowDiagonal(s) * kFractalElems;
-    AscendC::DataCopy(l1[(s * kBlocksPerSide + s + 1) * kFractalElems], halves[FirstBelow(s) * kFractalElems],
-                      AscendC::DataCopyParams(2, static_cast<uint16_t>(elems / kHalvesPerBlock),
-                                              static_cast<uint16_t>((list - elems) / kHalvesPerBlock),
-                                              static_cast<uint16_t>((kTileElems - elems) / kHalvesPerBlock)));
-  }
+// The diagonal blocks, `pitch` elements apart.
+__aicore__ inline void DiagonalToL1(const LocalTensor<half>& l1, const LocalTensor<half>& blocks, uint32_t pitch) {
+  AscendC::DataCopy(l1, blocks,
+                    AscendC::DataCopyParams(kBlocksPerSide, kFractal, static_cast<uint16_t>((pitch - kFractalElems) / kHalvesPerBlock),
+                                            kBlocksPerSide * kFractal));
 }
 
 }  // namespace chunk_gdr

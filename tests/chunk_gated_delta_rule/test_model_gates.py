@@ -10,6 +10,7 @@ import torch
 
 from chunk_gdr.cases import GATES, Case, Inputs, make_inputs, raw_gate
 from chunk_gdr.compare import compare_out, compare_state
+from chunk_gdr.reference import recurrence
 
 BASE = Case(lengths=(64, 65), nk=1, nv=2, dk=48, dv=32)
 
@@ -33,6 +34,18 @@ def test_real_ranges(check):
     """g = -316 * rand, v = 24.8 * rand, as measured in a real 35B model."""
     x = make_inputs(replace(BASE, gate="uniform-316"))
     x.value = (24.8 * torch.rand(x.value.shape, generator=torch.Generator().manual_seed(5))).half()
+    check(x)
+
+
+@pytest.mark.parametrize("dim", [64, 80, 96, 128])
+@pytest.mark.parametrize("size, gate, live", [(25, -0.15, 24), (1000, -0.2, 24), (8000, -0.3, 24), (25, -0.05, 64), (8000, -0.15, 4)])
+def test_a_state_far_below_the_values_that_made_it(check, size, gate, live, dim):
+    """Large values, then zeros while the state decays to 1e-5 of them: what is left has the accuracy of any state."""
+    x = make_inputs(replace(BASE, lengths=(64,), dk=dim, dv=dim, state=None))
+    x.value = (size * torch.randn(x.value.shape, generator=torch.Generator().manual_seed(5))).half()
+    x.value[live:] = 0
+    x.g = torch.full_like(x.g, gate)
+    assert recurrence(**x.arguments()).final_state.abs().max() > 2.0**-6
     check(x)
 
 

@@ -3,12 +3,10 @@
 #ifndef CHUNK_GDR_COMMON_BLOCK_CUBE_SLOTS_H_
 #define CHUNK_GDR_COMMON_BLOCK_CUBE_SLOTS_H_
 
-#include "../arch.h"
 #include "../tile/sync.h"
+#include "matmul.h"
 
 namespace chunk_gdr {
-
-using AscendC::LocalTensor;
 
 class CubeSlots {
  public:
@@ -31,17 +29,35 @@ class CubeSlots {
     return slot_;
   }
   __aicore__ inline void Loaded(int32_t slot) { Handoff<HardEvent::MTE1_M>(slot); }
+  // A second part of the same slot's loads, under the products of the first.
+  __aicore__ inline void LoadedRest(int32_t slot) { Handoff<HardEvent::MTE1_M>(kSlots + slot); }
   __aicore__ inline void Done(int32_t slot) { Signal<HardEvent::M_MTE1>(slot); }
 
   __aicore__ inline LocalTensor<half> A(int32_t slot, uint32_t fractal = 0) { return l0a_[slot * slot_elems_ + fractal * kFractalElems]; }
   __aicore__ inline LocalTensor<half> B(int32_t slot, uint32_t fractal = 0) { return l0b_[slot * slot_elems_ + fractal * kFractalElems]; }
 
  private:
+  static constexpr int32_t kSlots = 2;
+
   LocalTensor<half> l0a_;
   LocalTensor<half> l0b_;
   uint32_t slot_elems_ = 0;
   int32_t slot_ = 0;
 };
+
+// c += factor x, factor the identity [16, 16] times +1 or -1, on `fractals` fractals: whatever tile they are of, they are a column of
+// 16 x 16 blocks here. Exact in fp32 when x is c's own rounding, and so is the way back. `arrived`: x is in L1, called as late as possible.
+template <typename Arrived>
+__aicore__ inline void AddBlocks(CubeSlots& slots, const LocalTensor<float>& c, const LocalTensor<half>& x, const LocalTensor<half>& factor,
+                                 uint32_t fractals, Arrived arrived) {
+  const int32_t slot = slots.Begin();
+  LoadB(slots.B(slot), 0, {factor, 1, 0, 0}, 1, 1);
+  arrived();
+  LoadA(slots.A(slot), 0, fractals, {x, 1, 0, 0}, 1, fractals);
+  slots.Loaded(slot);
+  Multiply(c, slots.A(slot), slots.B(slot), fractals, 1, 1, Onto::kSettled);
+  slots.Done(slot);
+}
 
 }  // namespace chunk_gdr
 

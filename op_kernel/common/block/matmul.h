@@ -48,29 +48,23 @@ __aicore__ inline void LoadBTransposed(const LocalTensor<half>& l0b, uint32_t k_
   }
 }
 
-// B[k, n] from a tile that holds B^T and nothing else: in L1 its fractals lie in the order of L0B.
+// B[k, n] from a tile that holds B^T in NZ and nothing else: in L1 its fractals lie in the order of L0B.
 __aicore__ inline void LoadBWholeTransposed(const LocalTensor<half>& l0b, const LocalTensor<half>& bt, uint32_t fractals) {
   AscendC::LoadData(l0b, bt, AscendC::LoadData2DParams(0, static_cast<uint8_t>(fractals), 1, 0, 0, false, 0));
 }
 
-// A[m, k] from a tile that holds A^T and nothing else.
+// A[m, k] from a tile that holds A^T in NZ and nothing else.
 __aicore__ inline void LoadAWholeTransposed(const LocalTensor<half>& l0a, const LocalTensor<half>& at, uint32_t fractals) {
   AscendC::LoadData(l0a, at, AscendC::LoadData2DParams(0, static_cast<uint8_t>(fractals), 1, 0, 0, true, 0));
 }
 
-// Three-term compensation of small products: [A_hi | A_hi | A_lo] [B_hi; B_lo; B_hi], one product of three times the inner length.
-constexpr uint32_t kThreeTerms = 3;
-
-__aicore__ inline void LoadAThreeTerms(const LocalTensor<half>& l0a, const NzBlock& hi, const NzBlock& lo, uint32_t m, uint32_t k) {
-  LoadA(l0a, 0, kThreeTerms * k, hi, m, k);
-  LoadA(l0a, k, kThreeTerms * k, hi, m, k);
-  LoadA(l0a, 2 * k, kThreeTerms * k, lo, m, k);
+// A or B from a tile whose fractals lie row by row.
+__aicore__ inline void LoadAWhole(const LocalTensor<half>& l0a, const LocalTensor<half>& a, uint32_t fractals) {
+  AscendC::LoadData(l0a, a, AscendC::LoadData2DParams(0, static_cast<uint8_t>(fractals), 1, 0, 0, false, 0));
 }
 
-__aicore__ inline void LoadBThreeTerms(const LocalTensor<half>& l0b, const NzBlock& hi, const NzBlock& lo, uint32_t k, uint32_t n) {
-  LoadB(l0b, 0, hi, k, n);
-  LoadB(l0b, k, lo, k, n);
-  LoadB(l0b, 2 * k, hi, k, n);
+__aicore__ inline void LoadBWhole(const LocalTensor<half>& l0b, const LocalTensor<half>& b, uint32_t fractals) {
+  AscendC::LoadData(l0b, b, AscendC::LoadData2DParams(0, static_cast<uint8_t>(fractals), 1, 0, 0, true, 0));
 }
 
 // What a product does with what is in C: replace it, add to what is known to be there, or add to what the product right before it leaves.
@@ -86,6 +80,14 @@ __aicore__ inline void Multiply(const LocalTensor<float>& c, const LocalTensor<h
   AscendC::Mmad(c, a, b,
                 AscendC::MmadParams(static_cast<uint16_t>(m * kFractal), static_cast<uint16_t>(n * kFractal),
                                     static_cast<uint16_t>(k * kFractal), 0, false, onto == Onto::kNothing));
+}
+
+// c = (a_hi + a_lo) (b_hi + b_lo) without the product of both lo; in L0 lo lies right behind hi.
+__aicore__ inline void MultiplyHiLo(const LocalTensor<float>& c, const LocalTensor<half>& a, const LocalTensor<half>& b, uint32_t m,
+                                    uint32_t n, uint32_t k, Onto onto = Onto::kNothing) {
+  Multiply(c, a, b, m, n, k, onto);
+  Multiply(c, a[m * k * kFractalElems], b, m, n, k, Onto::kLast);
+  Multiply(c, a, b[k * n * kFractalElems], m, n, k, Onto::kLast);
 }
 
 // Fractals of L0C to UB, rounded to fp16 on the way if `ub` is: `strips` column strips of `rows` fractals, gaps in fractals on the L0C side

@@ -25,6 +25,21 @@ __aicore__ inline void SetIdentityLanes(const LocalTensor<float>& x) {
   AscendC::Duplicate(x[kHalfRows * kRepeatFloats], 1.0f, second, kHalfRows, 1, kStep);
 }
 
+// a's row i times factor i of [16][2][4], as far as it is read: strictly below the diagonal.
+__aicore__ inline void ScaleLanesRows(const LocalTensor<float>& a, const LocalTensor<float>& factors) {
+  constexpr uint32_t kHalfRows = kFractal / 2;
+  for (uint32_t first = 0; first < kFractal; first += kHalfRows) {  // of the columns, and of the rows that reach below them
+    const LocalTensor<float> x = a[(first * kFractal + first) * kFloatsPerBlock];
+    AscendC::Mul(x, x, factors[first * kFloatsPerBlock], static_cast<uint64_t>(kRepeatFloats), static_cast<uint8_t>(kFractal - first),
+                 {1, 1, 0, kRowOfA, kRowOfA, 1});
+  }
+}
+
+// dst = x with column j times its factor in every other block of `factors`.
+__aicore__ inline void ScaleLanesColumns(const LocalTensor<float>& dst, const LocalTensor<float>& x, const LocalTensor<float>& factors) {
+  AscendC::Mul(dst, x, factors, static_cast<uint64_t>(kRepeatFloats), kFractal, {1, 1, 2, kRowOfX, kRowOfX, 0});
+}
+
 // j < 15.
 __aicore__ inline void InvertLanesColumn(const LocalTensor<float>& x, const LocalTensor<float>& a, uint32_t j) {
   const uint32_t below = j + 1;

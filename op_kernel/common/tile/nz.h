@@ -98,10 +98,10 @@ __aicore__ inline void BroadcastRows(const LocalTensor<float>& tile, const Local
   AscendC::TransDataTo5HD<float>(dst, src, AscendC::TransDataTo5HDParams(false, false, blocks, kTransposeList, 1));
 }
 
-// Four 16 x 16 fp32 matrices, `stride` elements apart, side by side: [16][16][2][4], element (i, j) of all four, twice over.
+// Four fp32 matrices of 16 columns, `stride` elements apart, side by side: [rows][16][2][4], element (i, j) of all four, twice over.
 constexpr uint32_t kSideBySide = 4;
 
-__aicore__ inline void ToLanes(const LocalTensor<float>& lanes, const LocalTensor<float>& x, uint32_t stride) {
+__aicore__ inline void ToLanes(const LocalTensor<float>& lanes, const LocalTensor<float>& x, uint32_t stride, uint32_t rows) {
   uint64_t dst[kTransposeList];
   uint64_t src[kTransposeList];
   for (uint32_t half_row = 0; half_row < 2; ++half_row) {
@@ -110,7 +110,22 @@ __aicore__ inline void ToLanes(const LocalTensor<float>& lanes, const LocalTenso
       dst[2 * i + half_row] = Address(lanes[(half_row * kFloatsPerBlock + i) * kFloatsPerBlock]);
     }
   }
-  AscendC::TransDataTo5HD<float>(dst, src, AscendC::TransDataTo5HDParams(false, false, kFractal, kFractal, 2));
+  const uint16_t step = rows == 1 ? 0 : kFractal;
+  AscendC::TransDataTo5HD<float>(dst, src, AscendC::TransDataTo5HDParams(false, false, rows, step, step / kFloatsPerBlock));
+}
+
+// Two vectors of four times 16: block 2 j of `lanes` holds elements j and then j + 8 of all four of `first`, block 2 j + 1 those of `second`.
+__aicore__ inline void ColumnsToLanes(const LocalTensor<float>& lanes, const LocalTensor<float>& first, const LocalTensor<float>& second) {
+  uint64_t dst[kTransposeList];
+  uint64_t src[kTransposeList];
+  for (uint32_t i = 0; i < kFloatsPerBlock; ++i) {
+    const uint32_t at = i % kSideBySide * kFractal + i / kSideBySide * kFloatsPerBlock;
+    src[i] = Address(first[at]);
+    src[kFloatsPerBlock + i] = Address(second[at]);
+    dst[2 * i] = Address(lanes[2 * i * kFloatsPerBlock]);
+    dst[2 * i + 1] = Address(lanes[(2 * i + 1) * kFloatsPerBlock]);
+  }
+  AscendC::TransDataTo5HD<float>(dst, src, AscendC::TransDataTo5HDParams(false, false, 1, 0, 0));
 }
 
 // Back from [16][8][2][4], where the block of (i, j) holds the elements (i, j) and then (i, j + 8) of all four; two rows i at a time.

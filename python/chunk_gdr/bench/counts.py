@@ -3,9 +3,9 @@
 
     python -m chunk_gdr.bench.counts
 
-With r and s the strips of 16 columns of k and v, each cost is near a + b r + c s + d r s. The costs are differences of
-runs of one core; copies of states count apart, as bytes and a latency. The constants of
-op_host/chunk_gated_delta_rule/predict.cpp come from here.
+With r and s the strips of 16 columns of k and v, each cost is near a + b r + c s + d r s; that of a chunk is the larger
+of two such, one for narrow keys and one for wide ones. The costs are differences of runs of one core; copies of states
+count apart, as bytes and a latency. The constants of op_host/chunk_gated_delta_rule/predict.cpp come from here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ import numpy as np
 from ..cases import CHUNK, Case, make_inputs
 from ..runner import call_operator
 
-STRIPS = (1, 4, 8)
+K_STRIPS = (1, 4, 6, 8)
+V_STRIPS = (1, 4, 8)
+WIDE = 5  # strips of k from which on another queue decides
 FEW, MANY = 4, 8  # chunks
 GM_LATENCY = 700  # of a state's first piece; the others follow it at once
 
@@ -59,7 +61,7 @@ def costs(r: int, s: int) -> dict[str, float]:
     store, store_copies = (chunk(chunk_state=True) - each)[[0, 2]]
     enter, enter_copies = (whole - no_state)[[0, 1]]
     return {
-        "chunk": each[0],
+        "wide chunk" if r >= WIDE else "chunk": each[0],
         "norm": chunk(l2norm=True)[0] - each[0],
         "enter state": enter - enter_copies - GM_LATENCY,
         "store state": store - store_copies - GM_LATENCY,
@@ -68,13 +70,16 @@ def costs(r: int, s: int) -> dict[str, float]:
     }
 
 
-def fit(strips: Sequence[int] = STRIPS) -> dict[str, Fit]:
-    grid = [(r, s) for r in strips for s in strips]
-    measured = [costs(r, s) for r, s in grid]
-    terms = np.array([(1, r, s, r * s) for r, s in grid], dtype=np.float64)
+def fit(k_strips: Sequence[int] = K_STRIPS, v_strips: Sequence[int] = V_STRIPS) -> dict[str, Fit]:
+    measured: dict[str, list[tuple[int, int, float]]] = {}
+    for r in k_strips:
+        for s in v_strips:
+            for name, value in costs(r, s).items():
+                measured.setdefault(name, []).append((r, s, value))
     fits = {}
-    for name in measured[0]:
-        values = np.array([m[name] for m in measured])
+    for name, points in measured.items():
+        terms = np.array([(1, r, s, r * s) for r, s, _ in points], dtype=np.float64)
+        values = np.array([value for *_, value in points])
         solution = np.linalg.lstsq(terms, values, rcond=None)[0]
         fits[name] = Fit(*map(float, solution), float(np.abs(terms @ solution - values).max()))
     return fits

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scores lane, second part: decays, and the factors that follow from them. In steps, between which the Vector queue must be done.
+//
+// F_j, the decay from token j to the chunk's end, may be far below what fp16 holds while what it scales is large. So it is cut into s_j f_j: s a
+// power of two, down to 2^-24 and exact in fp16, which meets V and -e^G K S^T on the Cube; and f in [1, 2) for all but the smallest F, which
+// scales the columns of T. P is made from T, so its decay D is divided by f. Below 2^-36 (times 2^15, a value's limit, that is 2^-21) a token
+// leaves nothing in the state: s = 0, f = 1.
+#ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_DECAYS_H_
+#define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_DECAYS_H_
+
+#include "../common/block/l2norm.h"
+#include "../common/tile/memory.h"
+#include "../common/tile/stage.h"
+#include "chunk.h"
+#include "events.h"
+#include "lower.h"
+
+namespace chunk_gdr {
+
+constexpr float kSmallestShift = 0x1p-24f;
+constexpr float kSmallestToEnd = 0x1p-36f;
+constexpr float kLiftToOne = 0x1p100f;  // brings what exceeds kSmallestToEnd above 1
+
+template <typename Table>
+class ChunkDecays {
+ public:
+  __aicore__ inline ChunkDecays(OnChip<Table>& chip, const ChunkGatedDeltaRuleTiling& tiling) : chip_(chip), tiling_(tiling) {}
+
+  __aicore__ inline void Start(const Chunk& chunk) {
+    chunk_ = chunk;
+    active_ = chunk.HasTokens();
+  }
+
+  // D = exp(E), e^G, e^{G_n}; above the diagonal exp(0), which meets zeros of Q K^T T.
+  __aicore__ inline void Exp() {
+    if (!active_) {
+      return;
+    }
+    const StageScope stage(kScores);
+    AscendC::Exp(Late<kSegments>(0), Late<kSegments>(1), kLowerElems);
+    AscendC::Exp(Late<kDecays>(0), Late<kDecays>(1), kSegSide * kFractal);
+  }
+
+  static constexpr uint32_t kFactorSteps = 11;
+
+  // s, f, and the column factors of T, L and P.
+  __aicore__ inline void FactorStep(uint32_t step) {
+    if (!active_) {
+      return;
+    }
+    const StageScope stage(kSolve);
+    const auto to_end = Of(kToEnd);
+    const auto shift = Of(kShift);
+    const auto mantissa = Of(kMantissa);
+    const auto in_range = Of(kInRange);
+    const auto out_of_range = Of(kOutOfRange);
+    switch (step) {
+      case 0:
+        LastRowOfSegments(to_end);
+        AscendC::Duplicate(mantissa.template ReinterpretCast<uint32_t>(), kExponentBits, kChunk);
+        break;
+      case 1:
+        AscendC::Maxs(shift, to_end, kSmallestShift, kChunk);
+        AscendC::Adds(in_range, to_end, -kSmallestToEnd, kChunk);
+        break;
+      case 2:
+        AscendC::And(shift.template ReinterpretCast<uint16_t>(), shift.template ReinterpretCast<uint16_t>(),
+                     mantissa.template ReinterpretCast<uint16_t>(), 2 * kChunk);
+        AscendC::Maxs(in_range, in_range, 0.0f, kChunk);
+        break;
+      case 3:
+        AscendC::Div(mantissa, to_end, shift, kChunk);
+        AscendC::Muls(in_range, in_range, kLiftToOne, kChunk);
+        break;
+      case 4:
+        AscendC::Mins(in_range, in_range, 1.0f, kChunk);
+        break;
+      case 5:
+        AscendC::Mul(shift, shift, in_range, kChunk);
+        AscendC::Muls(out_of_range, in_range, -1.0f, kChunk);
+        break;
+      case 6:
+        AscendC::Adds(out_of_range, out_of_range, 1.0f, kChunk);
+        AscendC::Cast(Shifts(), shift, AscendC::RoundMode::CAST_NONE, kChunk);
+        break;
+      case 7:
+        AscendC::Max(mantissa, mantissa, out_of_range, kChunk);
+        AscendC::Duplicate(Of(kColumnOfP), tiling_.scale_mantissa, kChunk);
+        DiagonalOfShifts();
+        break;
+      case 8:
+        AscendC::Mul(Of(kColumnOfT), Vector(kBetaVector), mantissa, kChunk);
+        AscendC::Div(Of(kColumnOfP), Of(kColumnOfP), mantissa, kChunk);
+        break;
+      case 9:
+        ColumnsToLanes(Get<kColumnLanes, float>(), Of(kColumnOfT), Vector(kAVector));
+        SpreadColumns(Get<kDecayColumns, float>(), Of(kColumnOfP));
+        break;
+      default:
+        ScaleLowerColumns(Get<kOutDecay, float>(), Late<kSegments>(0), Get<kDecayColumns, float>());
+        break;
+    }
+  }
+
+  // The row factors of the inter-chunk lane, which must be through with those of the chunk before; and of P's decay.
+  __aicore__ inline void HandOver() {
+    if (!active_) {
+      return;
+    }
+    const StageScope stage(kSolve);
+    constexpr uint32_t kTile = kChunk * kFractal;
+    const auto decays = Late<kDecays>(0);
+    const auto key = Get<kKeyDecay, float>();
+    const auto query = Get<kQueryDecay, float>();
+    AscendC::Muls(key, decays, -1.0f, kTile);
+    AscendC::Muls(query, decays, tiling_.scale_mantissa, kTile);
+    AscendC::Muls(Get<kChunkDecay, float>(), decays[kTile], 1.0f, 2 * kRepeatFloats);
+    if (tiling_.use_qk_l2norm) {
+      const StageScope norm(kState);
+      const auto factors = Get<kNormSum, float>();  // [BT, 16]
+      BroadcastRows(factors, Vector(kKeyVector), kChunk / kFloatsPerBlock);
+      VectorDone();
+      ScaleRows(key, key, factors, kChunk, 1);
+      VectorDone();
+      BroadcastRows(factors, Vector(kQueryVector), kChunk / kFloatsPerBlock);
+      VectorDone();
+      ScaleRows(query, query, factors, kChunk, 1);
+      ScaleLowerRows(Get<kOutDecay, float>(), factors);
+    }
+  }
+
+ private:
+  static constexpr uint32_t kSide = kBlocksPerSide;
+
+  // Row 63 of D, which is F: the last row of the four blocks of the last block row.
+  __aicore__ inline void LastRowOfSegments(const LocalTensor<float>& row) {
+    for (uint32_t s = 0; s < kSide; ++s) {
+      const uint32_t block = s + 1 == kSide ? s : kSide + FirstBelow(s + 1) - 1;
+      AscendC::Muls(row[s * kFractal], Late<kSegments>(0)[block * kFractalElems + kFractalElems - kFractal], 1.0f, kFractal);
+    }
+  }
+
+  // The diagonal blocks of diag(s).
+  __aicore__ inline void DiagonalOfShifts() {
+    constexpr uint64_t kLanesOfRows = 2 * kRepeatFloats;
+    const auto blocks = Get<kShiftDiagonal, half>();
+    for (uint32_t s = 0; s < kSide; ++s) {
+      AscendC::Mul(blocks[s * kFractalElems], Get<kIdentity, half>(), Shifts()[s * kFractal], kLanesOfRows, kFractal / kBlocksPerRepeat,
+                   {1, 1, 0, kBlocksPerRepeat, kBlocksPerRepeat, 0});
+    }
+  }
+
+  // The 16 factors of a strip, two blocks, four times over: an instruction for the first blocks of all strips, one for the second.
+  __aicore__ inline void SpreadColumns(const LocalTensor<float>& columns, const LocalTensor<float>& vector) {
+    constexpr uint64_t kLanesOfFour = 4 * kFloatsPerBlock;
+    constexpr uint8_t kStripBlocks = kFractal / kFloatsPerBlock;
+    for (uint32_t block = 0; block < kStripBlocks; ++block) {
+      const uint32_t at = block * kFloatsPerBlock;
+      AscendC::Muls(columns[at], vector[at], 1.0f, kLanesOfFour, kSide, {kStripBlocks, 0, 8, kStripBlocks});
+    }
+  }
+
+  __aicore__ inline LocalTensor<float> Of(DecayVector which) { return Get<kDecayVectors, float>()[which * kChunk]; }
+  // s in fp16, in the place of F, which is not needed any more.
+  __aicore__ inline LocalTensor<half> Shifts() { return Of(kToEnd).template ReinterpretCast<half>(); }
+  __aicore__ inline LocalTensor<float> Vector(TokenVector which) {
+    return Get<kVectors, float>()[(chunk_.Handover() * kTokenVectors + which) * kChunk];
+  }
+
+  template <uint32_t kId>
+  __aicore__ inline LocalTensor<float> Late(uint32_t repeats) {
+    return Get<kId, float>()[repeats * kRepeatFloats];
+  }
+
+  template <uint32_t kId, typename T>
+  __aicore__ inline LocalTensor<T> Get() {
+    return chip_.template Get<kId, T>();
+  }
+
+  OnChip<Table>& chip_;
+  const ChunkGatedDeltaRuleTiling& tiling_;
+  Chunk chunk_;
+  bool active_ = false;
+};
+
+}  // namespace chunk_gdr
+
+#endif  // CHUNK_GDR_CHUNK_GATED_DELTA_RULE_DECAYS_H_

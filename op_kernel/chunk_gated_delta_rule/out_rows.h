@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// A finished out on its way to GM, while the kernel goes on.
+#ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_OUT_ROWS_H_
+#define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_OUT_ROWS_H_
+
+#include "../common/tile/memory.h"
+#include "../common/tile/stage.h"
+#include "chunk.h"
+#include "events.h"
+#include "inputs.h"
+#include "slices.h"
+
+namespace chunk_gdr {
+
+template <typename Table, typename StateT>
+class OutRows {
+ public:
+  __aicore__ inline OutRows(OnChip<Table>& chip, const GmTensors<StateT>& gm, const ChunkGatedDeltaRuleTiling& tiling)
+      : chip_(chip), gm_(gm), tiling_(tiling) {}
+
+  // A slice from NZ to its columns of the rows.
+  __aicore__ inline void Arrange(uint32_t t, const Slices& slices) {
+    const StageScope stage(kState);
+    const auto rows = chip_.template Get<kOutRows, half>()[slices.Begin(t)];
+    const auto out = chip_.template Get<kOutHalf, half>();
+    const uint32_t pitch = Pitch(slices.strips[0] + slices.strips[1]);
+    Close();
+    for (uint32_t s = 0; s < slices.strips[t]; ++s) {
+      AscendC::Muls(rows[s * kHalvesPerBlock], out[s * kChunk * kFractal], static_cast<half>(1.0f),
+                    static_cast<uint64_t>(2 * kRepeatFloats), kChunk / kBlocksPerRepeat,
+                    {static_cast<uint16_t>(pitch), 1, static_cast<uint8_t>(kBlocksPerRepeat * pitch), 8});
+    }
+  }
+
+  // The rows to GM. What MTE3 promises after that comes true when they have arrived.
+  __aicore__ inline void Store(const Chunk& chunk) {
+    const StageScope stage(kLoad);
+    const uint32_t strips = chunk.VStrips();
+    const int64_t row = static_cast<int64_t>(tiling_.v_heads) * tiling_.v_dim;
+    const int64_t offset = chunk.token * row + chunk.item.v_head * tiling_.v_dim + chunk.item.v_begin;
+    Handoff<HardEvent::V_MTE3>(kOutRowsReady);
+    AscendC::DataCopy(gm_.out[offset], chip_.template Get<kOutRows, half>(),
+                      AscendC::DataCopyParams(static_cast<uint16_t>(chunk.live), static_cast<uint16_t>(strips),
+                                              static_cast<uint16_t>(Pitch(strips) - strips),
+                                              static_cast<uint16_t>(row / kFractal - strips)));
+    Signal<HardEvent::MTE3_V>(kOutRowsLeft);
+    leaving_ = true;
+  }
+
+  __aicore__ inline void Close() {
+    if (leaving_) {
+      Await<HardEvent::MTE3_V>(kOutRowsLeft);
+      leaving_ = false;
+    }
+  }
+
+ private:
+  // Odd, so that rows lie in different bank groups.
+  static __aicore__ inline uint32_t Pitch(uint32_t strips) { return strips | 1; }
+
+  OnChip<Table>& chip_;
+  const GmTensors<StateT>& gm_;
+  const ChunkGatedDeltaRuleTiling& tiling_;
+  bool leaving_ = false;  // the rows before are on their way
+};
+
+}  // namespace chunk_gdr
+
+#endif  // CHUNK_GDR_CHUNK_GATED_DELTA_RULE_OUT_ROWS_H_

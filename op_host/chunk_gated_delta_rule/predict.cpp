@@ -23,18 +23,18 @@ struct Count {
 
 // A chunk takes as long as the longer of two chains through the queues: that of its values and state, and, with wide keys,
 // that of the rows on their way from GM to L1. `python -m chunk_gdr.bench.counts` prints these constants.
-constexpr Count kChunkChain = {4254, 70.9, 296, -6.6};
-constexpr Count kWideChunkChain = {3210, 318, 352, -22.3};
-constexpr Count kNormChain = {1766, 139, -27, 25.5};  // what an l2norm adds to it
+constexpr Count kChunkChain = {4270, 63, 310, -2.9};
+constexpr Count kWideChunkChain = {3176, 321, 383, -21.1};
+constexpr Count kNormChain = {1760, 141, -15, 24};  // what an l2norm adds to it
 
 // The constants in L1, the three rounds that fill the pipeline, and out of the last chunk.
-constexpr Count kLaunch = {8314, 304, 151, 42.2};
+constexpr Count kLaunch = {8285, 306, 140, 39.6};
 
 // The first products with a state, and its way from and to GM, overlap with nothing: beside the copies, the rows of a
 // state become NZ, and NZ becomes rows.
-constexpr Count kItem = {262, 52, 31, 2.4};
+constexpr Count kItem = {261, 55, 32, 0.6};
 constexpr Count kEnterState = {-377, 62, 167, -22};
-constexpr Count kStoreState = {-173, 7.3, 123, 4.8};
+constexpr Count kStoreState = {-172, 8.1, 123, 4.2};
 
 // A state is copied in pieces; each is under way while the one before becomes NZ, or rows.
 double StateCopy(const ChunkGatedDeltaRuleTiling& t, int64_t v_strips, bool state_is_half) {

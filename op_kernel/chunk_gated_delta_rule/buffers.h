@@ -8,9 +8,10 @@
 
 namespace chunk_gdr {
 
-// Four lanes run at once: while chunk c meets the state, T and P of chunk c + 1 are put together, what chunk c + 2 needs neither state nor
-// gates of others for is computed, and v of chunk c + 1 and k, q and the gates of chunk c + 3 are made ready. The numbers are the ten trace
-// ids that AscendC leaves to the user.
+// Four chunks are on their way at once: while chunk c meets the state, T and P of chunk c + 1 are put together, scores, decays and diagonal
+// blocks of chunk c + 2 are computed, and rows and gates come from GM. Stages that run beside one another are in different lanes: rows of
+// different lanes never share bytes. Those of a lane follow one another, so its rows may. The numbers are the ten trace ids that AscendC
+// leaves to the user.
 enum Stage : uint32_t {
   // loader
   kLoad,      // q, k, v, g, beta from GM; k, q, v to L1; gate pieces; out to GM
@@ -21,11 +22,11 @@ enum Stage : uint32_t {
   kScores,    // K K^T and Q K^T as hi + lo; decays
   kSolve,     // diagonal blocks of (I - A)^-1; row and column factors
   // combine lane
-  kCombine,   // T = (I - A)^-1 diag(beta r f)
+  kCombine,   // T = (I - A)^-1 diag(f)
   // inter-chunk lane
-  kResidual,  // -e^G K S^T as hi + lo
+  kResidual,  // -e^G K S^T, then Y = s (V - e^G K S^T), as hi + lo
   kCarry,     // e^G Q S^T and e^{G_n} S, what out and S are accumulated onto; state from and to GM
-  kVNew,      // Y = s (V - e^G K S^T), F V' = T Y
+  kVNew,      // F V' = T Y as hi + lo
   kState,     // S = e^{G_n} S + (F V')^T K, out = e^G Q S^T + P (V - e^G K S^T); l2norm
   kStageCount
 };
@@ -77,7 +78,7 @@ enum Buffer : uint32_t {
   kShiftDiagonal,  // the diagonal blocks of diag(s), fp16
   kSolveX,        // [16][8][2][4], see tri_inverse.h
   kColumnLanes,   // column factors of T and of L in the order of kSolveX
-  kOutDecay,      // D scale / f below and on the diagonal, of the next chunk
+  kOutDecay,      // D beta r scale / f below and on the diagonal, of the next chunk
   kOutRows,       // out in rows, on its way to GM
   // loader
   kGateWork,
@@ -93,7 +94,7 @@ enum Buffer : uint32_t {
   kSolveA,        // [16][16][2][4]
   kRowLanes,      // row factors of A in the order of kSolveA
   kDecayVectors,  // [BT] each, see DecayVector
-  kDecayColumns,  // [4][64]: scale / f of 16 tokens, four times over
+  kDecayColumns,  // [4][64]: beta r scale / f of 16 tokens, four times over
   kScaledX,       // kSolveX with the columns of T; those of L take its own place
   // combine
   kDiagonals,     // the diagonal blocks of T, then of L, a row apart
@@ -123,8 +124,8 @@ enum Buffer : uint32_t {
 // Rows of kVectors.
 enum TokenVector : uint32_t { kBetaVector, kAVector, kKeyVector, kQueryVector, kTokenVectors };
 
-// Rows of kDecayVectors: F_j = s_j f_j with s a power of two; see decays.h.
-enum DecayVector : uint32_t { kToEnd, kShift, kMantissa, kInRange, kOutOfRange, kColumnOfT, kColumnOfP, kDecayVectorCount };
+// Rows of kDecayVectors: beta_j r_j F_j = s_j f_j with s a power of two; see decays.h.
+enum DecayVector : uint32_t { kWeight, kShift, kMantissa, kInRange, kOutOfRange, kColumnOfP, kDecayVectorCount };
 
 template <uint32_t kBucket>
 constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
@@ -179,7 +180,7 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   ub(kOutWeightHalves, "out_weight_halves", H, 2 * kLowerBlocks * W, W, kOutWeight, kOutWeight);
 
   ub(kConstantsUb, "constants_ub", H, kSegSide, T, kCarry, kCarry);
-  ub(kNormTile, "norm_tile", F, kNorm / W, W, kState, kState);
+  ub(kNormTile, "norm_tile", F, kNorm / W, W, kVNew, kState);
   ub(kNormSum, "norm_sum", F, T, W, kState, kState);
   ub(kNormVectors, "norm_vectors", F, 4, T, kState, kState);
   ub(kFetched, "fetched", F, kPieceRows, W, kResidual, kCarry);
@@ -198,7 +199,8 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   }
   constexpr Buffer kFirstQuarter[] = {kSolveA, kSolveX, kScaledX, kRows0, kOutRows};
   constexpr Buffer kSecondQuarter[] = {kFetched, kConstantsUb, kNormTile, kSegments, kDecays};
-  constexpr Buffer kThirdQuarter[] = {kScaled,   kOutHalf,   kNormSum,        kNormVectors,    kOutDecay, kDiagonals, kQueryKeyHalves, kOutWeightHalves, kGateOperand1, kCombineHalves};
+  constexpr Buffer kThirdQuarter[] = {kScaled,    kOutHalf,        kNormSum,         kNormVectors,  kOutDecay,
+                                      kDiagonals, kQueryKeyHalves, kOutWeightHalves, kGateOperand1, kCombineHalves};
   constexpr Buffer kFourthQuarter[] = {kSliceHalves, kSliceHalves1, kDiagonalHalves, kOutWeight32, kGateOperand0, kDiagonalGram};
   for (const Buffer id : kFirstQuarter) {
     t.rows[id].quarter = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The combine lane: T = (I - A)^-1 diag(beta r f) from its diagonal blocks, then P = (Q K^T T) o D scale / f. In steps, between which the Vector
-// queue must be done.
+// The combine lane: T = (I - A)^-1 diag(f) from its diagonal blocks, then P = (Q K^T T) o D beta r scale / f. In steps, between which the
+// Vector queue must be done.
 #ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_COMBINE_H_
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_COMBINE_H_
 
@@ -9,14 +9,15 @@
 #include "../common/tile/memory.h"
 #include "../common/tile/stage.h"
 #include "chunk.h"
+#include "compensation.h"
 #include "events.h"
 #include "lower.h"
 
 namespace chunk_gdr {
 
-// With X_a, X_b diagonal blocks of (I - A)^-1, a before b, and A_ba = diag(-beta r r)_b (K K^T)_ba, the block below X_a is X_b A_ba X_a. So T_ba =
-// L_b (K K^T)_ba T_a with L = (I - A)^-1 diag(-beta r r): K K^T enters as it is. First for blocks of 16, then of 32; L is needed of blocks
-// that are a left side: (1, 1), and of 32 rows the last.
+// With X_a, X_b diagonal blocks of (I - A)^-1, a before b, and A_ba = diag(-beta r r)_b (K K^T)_ba, the block below X_a is X_b A_ba X_a. So
+// T_ba = L_b (K K^T)_ba T_a with L = (I - A)^-1 diag(-beta r r): K K^T enters as it is. First for blocks of 16, then of 32; L is needed of
+// blocks that are a left side: (1, 1), and of 32 rows the last.
 template <typename Table>
 class ChunkCombine {
  public:
@@ -61,7 +62,7 @@ class ChunkCombine {
   }
 
   __aicore__ inline void RestOfDiagonals() {
-    if (!active_) {
+    if (!Compensated::kInverse || !active_) {
       return;
     }
     const StageScope stage(kCombine);
@@ -75,9 +76,11 @@ class ChunkCombine {
     }
     const StageScope stage(kCombine);
     const auto halves = Get<kDiagonalHalves, half>();
-    Round(halves[kBothElems], Get<kDiagonals, float>(), kBothElems);
+    if constexpr (Compensated::kInverse) {
+      Round(halves[kBothElems], Get<kDiagonals, float>(), kBothElems);
+    }
     Handoff<HardEvent::V_MTE3>(kCombineSplit);
-    for (uint32_t h = 0; h < 2; ++h) {
+    for (uint32_t h = 0; h < kPieces; ++h) {
       DiagonalToL1(T()[h * kTileElems], halves[h * kBothElems], kSpreadPitch);
       DiagonalToL1(Get<kLL1, half>()[h * kTileElems], halves[h * kBothElems + kSpreadDiagonalElems], kSpreadPitch);
     }
@@ -97,7 +100,7 @@ class ChunkCombine {
   }
 
   __aicore__ inline void RestOfProduct(uint32_t size) {
-    if (!active_) {
+    if (!Compensated::kInverse || !active_) {
       return;
     }
     const StageScope stage(kCombine);
@@ -113,7 +116,7 @@ class ChunkCombine {
     RoundRest(size);
     const uint16_t gap = static_cast<uint16_t>((kBlocksPerSide - BlocksOf(size)) * kFractal);
     AscendC::DataCopy(Get<kCombineL1, half>(), Get<kCombineHalves, half>(),
-                      AscendC::DataCopyParams(2, static_cast<uint16_t>(BlocksOf(size) * kFractal), gap, gap));
+                      AscendC::DataCopyParams(kPieces, static_cast<uint16_t>(BlocksOf(size) * kFractal), gap, gap));
     Signal<HardEvent::MTE3_MTE1>(kCombineInL1);
   }
 
@@ -167,7 +170,7 @@ class ChunkCombine {
   }
 
   __aicore__ inline void RestOfOutWeight() {
-    if (!active_) {
+    if (!Compensated::kOutWeight || !active_) {
       return;
     }
     const StageScope stage(kOutWeight);
@@ -179,7 +182,9 @@ class ChunkCombine {
       return;
     }
     const StageScope stage(kOutWeight);
-    Round(Get<kOutWeightHalves, half>()[kLowerElems], OutWeight(0), kLowerElems);
+    if constexpr (Compensated::kOutWeight) {
+      Round(Get<kOutWeightHalves, half>()[kLowerElems], OutWeight(0), kLowerElems);
+    }
     weight_ready_ = true;
   }
 
@@ -190,7 +195,7 @@ class ChunkCombine {
     }
     const StageScope stage(kOutWeight);
     const auto halves = Get<kOutWeightHalves, half>();
-    for (uint32_t h = 0; h < 2; ++h) {
+    for (uint32_t h = 0; h < (Compensated::kOutWeight ? 2 : 1); ++h) {
       const auto l1 = Get<kOutWeightL1, half>()[h * kTileElems];
       DiagonalToL1(l1, halves[h * kLowerElems], kFractalElems);
       BelowToL1(l1, halves[h * kLowerElems + kDiagonalElems]);
@@ -212,13 +217,17 @@ class ChunkCombine {
     const auto l = Get<kLL1, half>();
     const int32_t slot = slots_.Begin();
     for (uint32_t h = 0; h < 2; ++h) {
-      LoadAWhole(slots_.A(slot, h), gram[h * kOffElems + FirstBelow(0) * kFractalElems], 1);
-      LoadAWhole(slots_.A(slot, 2 + h), gram[h * kOffElems + FirstBelow(2) * kFractalElems], 1);
-      LoadBWhole(slots_.B(slot, h), t[h * kTileElems], 1);
-      LoadBWhole(slots_.B(slot, 2 + 2 * h), t[h * kTileElems + Fractal(2, 2)], 1);
-      LoadBWhole(slots_.B(slot, 2 + 2 * h + 1), l[h * kTileElems + Fractal(2, 2)], 1);
+      if (h == 0 || Compensated::kScores) {
+        LoadAWhole(slots_.A(slot, h), gram[h * kOffElems + FirstBelow(0) * kFractalElems], 1);
+        LoadAWhole(slots_.A(slot, 2 + h), gram[h * kOffElems + FirstBelow(2) * kFractalElems], 1);
+      }
+      if (h == 0 || Compensated::kInverse) {
+        LoadBWhole(slots_.B(slot, h), t[h * kTileElems], 1);
+        LoadBWhole(slots_.B(slot, 2 + 2 * h), t[h * kTileElems + Fractal(2, 2)], 1);
+        LoadBWhole(slots_.B(slot, 2 + 2 * h + 1), l[h * kTileElems + Fractal(2, 2)], 1);
+      }
     }
-    MultiplyPairs16(slot);
+    MultiplyPairs16<Compensated::kScores>(slot);
   }
 
   // L_11 and L_33 times what that gave.
@@ -231,13 +240,13 @@ class ChunkCombine {
     const auto l = Get<kLL1, half>();
     const auto inner = Get<kCombineL1, half>();
     const int32_t slot = slots_.Begin();
-    for (uint32_t h = 0; h < 2; ++h) {
+    for (uint32_t h = 0; h < kPieces; ++h) {
       LoadAWhole(slots_.A(slot, h), l[h * kTileElems + Fractal(1, 1)], 1);
       LoadAWhole(slots_.A(slot, 2 + h), l[h * kTileElems + Fractal(3, 3)], 1);
       LoadBWhole(slots_.B(slot, h), inner[h * kListElems], 1);
       LoadBWhole(slots_.B(slot, 2 + 2 * h), inner[h * kListElems + kFractalElems], 2);
     }
-    MultiplyPairs16(slot);
+    MultiplyPairs16<Compensated::kInverse>(slot);
   }
 
   // 32 rows and columns: the last of K K^T and L, the first of T. In the list the blocks (2, 0), (3, 0), (2, 1), (3, 1) follow one another.
@@ -251,12 +260,14 @@ class ChunkCombine {
     const auto t = T();
     const int32_t slot = slots_.Begin();
     for (uint32_t h = 0; h < 2; ++h) {
-      LoadA(slots_.A(slot, h * kPair), 0, 2, {gram[h * kOffElems], 2, 1, 0}, 2, 2);
-      for (uint32_t i = 0; i < 2; ++i) {
+      if (h == 0 || Compensated::kScores) {
+        LoadA(slots_.A(slot, h * kPair), 0, 2, {gram[h * kOffElems], 2, 1, 0}, 2, 2);
+      }
+      for (uint32_t i = 0; i < 2 && (h == 0 || Compensated::kInverse); ++i) {
         LoadBWhole(slots_.B(slot, h * kPair + 2 * i), t[h * kTileElems + Fractal(i, 0)], 2);
       }
     }
-    Multiply32(slot);
+    Multiply32<Compensated::kScores>(slot);
   }
 
   __aicore__ inline void SecondTimesInner32() {
@@ -268,13 +279,13 @@ class ChunkCombine {
     const auto l = Get<kLL1, half>();
     const auto inner = Get<kCombineL1, half>();
     const int32_t slot = slots_.Begin();
-    for (uint32_t h = 0; h < 2; ++h) {
+    for (uint32_t h = 0; h < kPieces; ++h) {
       for (uint32_t i = 0; i < 2; ++i) {
         LoadAWhole(slots_.A(slot, h * kPair + 2 * i), l[h * kTileElems + Fractal(2 + i, 2)], 2);
       }
       LoadB(slots_.B(slot, h * kPair), 0, {inner[h * kListElems], 2, 0, 0}, 2, 2);
     }
-    Multiply32(slot);
+    Multiply32<Compensated::kInverse>(slot);
   }
 
   __aicore__ inline void QueryKeyTimesT() {
@@ -287,13 +298,15 @@ class ChunkCombine {
     LoadAWhole(slots_.A(slot), Get<kQueryKeyL1, half>()[chunk_.Handover() * 2 * kTileElems], 2 * kSide * kSide);
     LoadBWhole(slots_.B(slot), T(), 2 * kSide * kSide);
     slots_.Loaded(slot);
-    MultiplyHiLo(Get<kOutWeightC, float>(), slots_.A(slot), slots_.B(slot), kSide, kSide, kSide);
+    MultiplyHiLo<Compensated::kScores, Compensated::kInverse>(Get<kOutWeightC, float>(), slots_.A(slot), slots_.B(slot), kSide, kSide,
+                                                              kSide);
     Signal<HardEvent::M_V>(kCombineProduct);
     slots_.Done(slot);
   }
 
  private:
   static constexpr uint32_t kSide = kBlocksPerSide;
+  static constexpr uint32_t kPieces = Compensated::kInverse ? 2 : 1;  // of T and L
   static constexpr uint32_t kPair = 4;  // fractals of a 32 x 32 block
   static constexpr uint32_t kBothElems = 2 * kSpreadDiagonalElems;
   static constexpr uint32_t kListElems = kBlocksPerSide * kFractalElems;
@@ -302,7 +315,9 @@ class ChunkCombine {
   static constexpr __aicore__ uint32_t BlocksOf(uint32_t size) { return size == 1 ? 3 : 4; }
 
   __aicore__ inline void RoundRest(uint32_t size) {
-    Round(Get<kCombineHalves, half>()[kListElems], Product(), BlocksOf(size) * kFractalElems);
+    if constexpr (Compensated::kInverse) {
+      Round(Get<kCombineHalves, half>()[kListElems], Product(), BlocksOf(size) * kFractalElems);
+    }
     Handoff<HardEvent::V_MTE3>(kCombineSplit);
   }
 
@@ -311,7 +326,7 @@ class ChunkCombine {
 
   // Block (row, col) of a tile and, `rows` being 2, the one below: hi and lo of the list from `block` on.
   __aicore__ inline void Place(const LocalTensor<half>& tile, uint32_t row, uint32_t col, uint32_t block, uint16_t rows) {
-    for (uint32_t h = 0; h < 2; ++h) {
+    for (uint32_t h = 0; h < kPieces; ++h) {
       AscendC::DataCopy(tile[h * kTileElems + Fractal(row, col)], Get<kCombineHalves, half>()[h * kListElems + block * kFractalElems],
                         AscendC::DataCopyParams(rows, kFractal, 0, (kSide - 1) * kFractal));
     }
@@ -319,18 +334,20 @@ class ChunkCombine {
 
   static constexpr __aicore__ uint32_t Fractal(uint32_t row, uint32_t col) { return (row * kSide + col) * kFractalElems; }
 
+  template <bool kALo>
   __aicore__ inline void MultiplyPairs16(int32_t slot) {
     const auto c = Get<kSolveC, float>();
     slots_.Loaded(slot);
-    MultiplyHiLo(c, slots_.A(slot), slots_.B(slot), 1, 1, 1);
-    MultiplyHiLo(c[kFractalElems], slots_.A(slot, 2), slots_.B(slot, 2), 1, 2, 1);
+    MultiplyHiLo<kALo, Compensated::kInverse>(c, slots_.A(slot), slots_.B(slot), 1, 1, 1);
+    MultiplyHiLo<kALo, Compensated::kInverse>(c[kFractalElems], slots_.A(slot, 2), slots_.B(slot, 2), 1, 2, 1);
     Signal<HardEvent::M_V>(kCombineProduct);
     slots_.Done(slot);
   }
 
+  template <bool kALo>
   __aicore__ inline void Multiply32(int32_t slot) {
     slots_.Loaded(slot);
-    MultiplyHiLo(Get<kSolveC, float>(), slots_.A(slot), slots_.B(slot), 2, 2, 2);
+    MultiplyHiLo<kALo, Compensated::kInverse>(Get<kSolveC, float>(), slots_.A(slot), slots_.B(slot), 2, 2, 2);
     Signal<HardEvent::M_V>(kCombineProduct);
     slots_.Done(slot);
   }

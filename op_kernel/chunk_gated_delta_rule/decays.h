@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scores lane, second part: decays, and the factors that follow from them. In steps, between which the Vector queue must be done.
 //
-// F_j, the decay from token j to the chunk's end, may be far below what fp16 holds while what it scales is large. So it is cut into s_j f_j: s a
-// power of two, down to 2^-24 and exact in fp16, which meets V and -e^G K S^T on the Cube; and f in [1, 2) for all but the smallest F, which
-// scales the columns of T. P is made from T, so its decay D is divided by f. Below 2^-36 (times 2^15, a value's limit, that is 2^-21) a token
-// leaves nothing in the state: s = 0, f = 1.
+// What token j adds to the state is scaled by c_j = beta_j r_j F_j, F_j the decay from j to the chunk's end, which may be far below what fp16
+// holds while what it scales is large. So c is cut into s_j f_j: s a power of two, down to 2^-24 and exact in fp16, which meets V and
+// -e^G K S^T on the Cube; and f in [1, 2) for all but the smallest c, which scales the columns of T. So neither a small beta nor a small F
+// makes T small. P is made from T, so its factors are divided by f, and f must leave T its bits: a token with c below 2^-33 adds nothing to
+// the state (s = 0, f = 1).
 #ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_DECAYS_H_
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_DECAYS_H_
 
@@ -18,8 +19,8 @@
 namespace chunk_gdr {
 
 constexpr float kSmallestShift = 0x1p-24f;
-constexpr float kSmallestToEnd = 0x1p-36f;
-constexpr float kLiftToOne = 0x1p100f;  // brings what exceeds kSmallestToEnd above 1
+constexpr float kSmallestWeight = 0x1p-33f;
+constexpr float kLiftToOne = 0x1p100f;  // brings what exceeds kSmallestWeight above 1
 
 template <typename Table>
 class ChunkDecays {
@@ -49,19 +50,19 @@ class ChunkDecays {
       return;
     }
     const StageScope stage(kSolve);
-    const auto to_end = Of(kToEnd);
+    const auto weight = Of(kWeight);
     const auto shift = Of(kShift);
     const auto mantissa = Of(kMantissa);
     const auto in_range = Of(kInRange);
     const auto out_of_range = Of(kOutOfRange);
     switch (step) {
       case 0:
-        LastRowOfSegments(to_end);
+        Weights(weight);
         AscendC::Duplicate(mantissa.template ReinterpretCast<uint32_t>(), kExponentBits, kChunk);
         break;
       case 1:
-        AscendC::Maxs(shift, to_end, kSmallestShift, kChunk);
-        AscendC::Adds(in_range, to_end, -kSmallestToEnd, kChunk);
+        AscendC::Maxs(shift, weight, kSmallestShift, kChunk);
+        AscendC::Adds(in_range, weight, -kSmallestWeight, kChunk);
         break;
       case 2:
         AscendC::And(shift.template ReinterpretCast<uint16_t>(), shift.template ReinterpretCast<uint16_t>(),
@@ -69,7 +70,7 @@ class ChunkDecays {
         AscendC::Maxs(in_range, in_range, 0.0f, kChunk);
         break;
       case 3:
-        AscendC::Div(mantissa, to_end, shift, kChunk);
+        AscendC::Div(mantissa, weight, shift, kChunk);
         AscendC::Muls(in_range, in_range, kLiftToOne, kChunk);
         break;
       case 4:
@@ -85,15 +86,14 @@ class ChunkDecays {
         break;
       case 7:
         AscendC::Max(mantissa, mantissa, out_of_range, kChunk);
-        AscendC::Duplicate(Of(kColumnOfP), tiling_.scale_mantissa, kChunk);
+        AscendC::Muls(Of(kColumnOfP), Vector(kBetaVector), tiling_.scale_mantissa, kChunk);
         DiagonalOfShifts();
         break;
       case 8:
-        AscendC::Mul(Of(kColumnOfT), Vector(kBetaVector), mantissa, kChunk);
         AscendC::Div(Of(kColumnOfP), Of(kColumnOfP), mantissa, kChunk);
         break;
       case 9:
-        ColumnsToLanes(Get<kColumnLanes, float>(), Of(kColumnOfT), Vector(kAVector));
+        ColumnsToLanes(Get<kColumnLanes, float>(), mantissa, Vector(kAVector));
         SpreadColumns(Get<kDecayColumns, float>(), Of(kColumnOfP));
         break;
       default:
@@ -132,11 +132,12 @@ class ChunkDecays {
  private:
   static constexpr uint32_t kSide = kBlocksPerSide;
 
-  // Row 63 of D, which is F: the last row of the four blocks of the last block row.
-  __aicore__ inline void LastRowOfSegments(const LocalTensor<float>& row) {
+  // Row 63 of D, which is F, times beta r: the last row of the four blocks of the last block row.
+  __aicore__ inline void Weights(const LocalTensor<float>& row) {
+    const auto beta = Vector(kBetaVector);
     for (uint32_t s = 0; s < kSide; ++s) {
       const uint32_t block = s + 1 == kSide ? s : kSide + FirstBelow(s + 1) - 1;
-      AscendC::Muls(row[s * kFractal], Late<kSegments>(0)[block * kFractalElems + kFractalElems - kFractal], 1.0f, kFractal);
+      AscendC::Mul(row[s * kFractal], Late<kSegments>(0)[block * kFractalElems + kFractalElems - kFractal], beta[s * kFractal], kFractal);
     }
   }
 
@@ -161,8 +162,8 @@ class ChunkDecays {
   }
 
   __aicore__ inline LocalTensor<float> Of(DecayVector which) { return Get<kDecayVectors, float>()[which * kChunk]; }
-  // s in fp16, in the place of F, which is not needed any more.
-  __aicore__ inline LocalTensor<half> Shifts() { return Of(kToEnd).template ReinterpretCast<half>(); }
+  // s in fp16, in the place of the weights, which are not needed any more.
+  __aicore__ inline LocalTensor<half> Shifts() { return Of(kWeight).template ReinterpretCast<half>(); }
   __aicore__ inline LocalTensor<float> Vector(TokenVector which) {
     return Get<kVectors, float>()[(chunk_.Handover() * kTokenVectors + which) * kChunk];
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Event ids, each named by what it promises. Ids count per pair of queues; one is set again only after its last wait has come back to the
-// setting queue through other edges. That is why each slice of the inter-chunk lane and every other lane has an id of its own: within one of
-// them every promise waits for the one before.
+// setting queue through other edges. That is why each slice of the inter-chunk lane and every other lane has an id of its own: within one
+// of them every promise waits for the one before.
 #ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_EVENTS_H_
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_EVENTS_H_
 

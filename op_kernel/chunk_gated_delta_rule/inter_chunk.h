@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inter-chunk lane: a chunk meets the state, slice of Dv by slice. S stays in L0C, in fp32, from the first chunk of its item to the last. In
-// steps, between which the Vector queue must be done.
+// The inter-chunk lane: a chunk meets the state, slice of Dv by slice. S stays in L0C, in fp32, from the first chunk of its item to the last.
+// In steps, between which the Vector queue must be done.
 #ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_INTER_CHUNK_H_
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_INTER_CHUNK_H_
 
 #include "../common/block/cube_slots.h"
+#include "compensation.h"
 #include "out_rows.h"
 #include "state_rows.h"
 
@@ -85,7 +86,7 @@ class InterChunk {
     const StageScope stage(kResidual);
     Round(Of<kSliceHalves, half>(t), Get<kScaled, float>(), slices_.ValueElems(t));
     PreloadResult(Of<kRowsC, float>(t), Get<kScaled, float>(), RowFractals(t));
-    HiToL1(t);
+    HiToL1<true>(t);
   }
 
   __aicore__ inline void SendResidual(uint32_t t) {
@@ -93,7 +94,7 @@ class InterChunk {
       return;
     }
     const StageScope stage(kResidual);
-    LoToL1(t);
+    LoToL1<true>(t);
   }
 
   __aicore__ inline void FetchQueryState(uint32_t t) {
@@ -153,7 +154,7 @@ class InterChunk {
     }
     const StageScope stage(kResidual);
     FetchHi(t);
-    HiToL1(t);
+    HiToL1<Compensated::kShifted>(t);
   }
 
   __aicore__ inline void SendShifted(uint32_t t) {
@@ -161,7 +162,7 @@ class InterChunk {
       return;
     }
     const StageScope stage(kResidual);
-    LoToL1(t);
+    LoToL1<Compensated::kShifted>(t);
   }
 
   __aicore__ inline void FetchVNew(uint32_t t) {
@@ -170,7 +171,7 @@ class InterChunk {
     }
     const StageScope stage(kVNew);
     FetchHi(t);
-    HiToL1(t);
+    HiToL1<Compensated::kVNew>(t);
   }
 
   __aicore__ inline void SendVNew(uint32_t t) {
@@ -178,7 +179,7 @@ class InterChunk {
       return;
     }
     const StageScope stage(kVNew);
-    LoToL1(t);
+    LoToL1<Compensated::kVNew>(t);
   }
 
   // --- S as hi, then lo for the next chunk ---
@@ -196,49 +197,45 @@ class InterChunk {
 
   // S - hi leaves L0C.
   __aicore__ inline void SendState(uint32_t t) {
-    if (!Active(t) || chunk_.last) {
+    if (!Compensated::kState || !Active(t) || chunk_.last) {
       return;
     }
     const StageScope stage(kState);
     StateLoToL1(t);
   }
 
-  // A finished slice of out leaves L0C.
+  // A finished slice of out leaves L0C. A small scale's power of two comes last, and in fp32, so that out is rounded once.
   __aicore__ inline void FetchOut(uint32_t t) {
     if (!Active(t)) {
       return;
     }
     const StageScope stage(kState);
     Await<HardEvent::M_V>(kOutReady + t);
-    // A small scale's power of two comes last, and in fp32, so that out is rounded once.
     if (tiling_.scale_power == 1.0f) {
       CopyResult(Get<kOutHalf, half>(), Of<kOutC, float>(t), 1, RowFractals(t), 0, 0);
     } else {
-      const auto out = Get<kNormTile, float>();  // no norm is being taken
-      CopyResult(out, Of<kOutC, float>(t), 1, RowFractals(t), 0, 0);
-      VectorDone();
-      AscendC::Muls(out, out, tiling_.scale_power, slices_.ValueElems(t));
-      VectorDone();
-      Round(Get<kOutHalf, half>(), out, slices_.ValueElems(t));
+      CopyResult(Get<kNormTile, float>(), Of<kOutC, float>(t), 1, RowFractals(t), 0, 0);  // no norm is being taken
     }
+  }
+
+  __aicore__ inline void ScaleOut(uint32_t t) {
+    if (!Active(t) || tiling_.scale_power == 1.0f) {
+      return;
+    }
+    const StageScope stage(kState);
+    const auto out = Get<kNormTile, float>();
+    AscendC::Muls(out, out, tiling_.scale_power, slices_.ValueElems(t));
   }
 
   // --- Cube jobs, each a step or more after what it waits for was sent ---
 
-  // The rows in L0C less the hi that was sent, exact in fp32.
-  __aicore__ inline void SubtractRows(uint32_t t, Stage of) {
-    if (!Active(t)) {
-      return;
-    }
-    const StageScope stage(of);
-    AddBlocks(slots_, Of<kRowsC, float>(t), Of<kRowsL1, half>(t), Get<kMinusOneL1, half>(), RowFractals(t),
-              [t] { Await<HardEvent::MTE3_MTE1>(t); });
-    Signal<HardEvent::M_V>(t);
-  }
+  __aicore__ inline void SubtractResidual(uint32_t t) { SubtractRows<true>(t, kResidual); }
+  __aicore__ inline void SubtractShifted(uint32_t t) { SubtractRows<Compensated::kShifted>(t, kResidual); }
+  __aicore__ inline void SubtractVNew(uint32_t t) { SubtractRows<Compensated::kVNew>(t, kVNew); }
 
   // S likewise.
   __aicore__ inline void SubtractState(uint32_t t) {
-    if (!Active(t) || chunk_.last) {
+    if (!Compensated::kState || !Active(t) || chunk_.last) {
       return;
     }
     const StageScope stage(kState);
@@ -283,9 +280,8 @@ class InterChunk {
     const auto p = slots_.A(slot, kMatrix);
     LoadAWhole(p, Get<kOutWeightL1, half>(), 2 * kMatrix);
     slots_.LoadedRest(slot);
-    Multiply(out, p, slots_.B(slot), kSide, n, kSide, Onto::kSettled);
-    Multiply(out, p[kTileElems], slots_.B(slot), kSide, n, kSide, Onto::kLast);
-    MultiplyHiLo(out, p, slots_.B(slot, piece), kSide, n, kSide, Onto::kLast);
+    MultiplyHiLo<Compensated::kOutWeight, false>(out, p, slots_.B(slot), kSide, n, kSide, Onto::kSettled);
+    MultiplyHiLo<Compensated::kOutWeight, true>(out, p, slots_.B(slot, piece), kSide, n, kSide, Onto::kLast);
     Signal<HardEvent::M_V>(kOutReady + t);
     slots_.Done(slot);
   }
@@ -301,11 +297,16 @@ class InterChunk {
     const auto y = Of<kRowsL1, half>(t);
     const int32_t slot = slots_.Begin();
     LoadAWhole(slots_.A(slot), Get<kTL1, half>()[chunk_.Handover() * 2 * kTileElems], 2 * kMatrix);
+    if constexpr (!Compensated::kShifted) {
+      Await<HardEvent::MTE3_MTE1>(t);
+    }
     LoadB(slots_.B(slot), 0, {y, kSide, 0, 0}, kSide, n);
-    Await<HardEvent::MTE3_MTE1>(t);
-    LoadB(slots_.B(slot, piece), 0, {y[slices_.ValueElems(t)], kSide, 0, 0}, kSide, n);
+    if constexpr (Compensated::kShifted) {
+      Await<HardEvent::MTE3_MTE1>(t);
+      LoadB(slots_.B(slot, piece), 0, {y[slices_.ValueElems(t)], kSide, 0, 0}, kSide, n);
+    }
     slots_.Loaded(slot);
-    MultiplyHiLo(Of<kRowsC, float>(t), slots_.A(slot), slots_.B(slot), kSide, n, kSide);
+    MultiplyHiLo<Compensated::kInverse, Compensated::kShifted>(Of<kRowsC, float>(t), slots_.A(slot), slots_.B(slot), kSide, n, kSide);
     Signal<HardEvent::M_V>(t);
     slots_.Done(slot);
   }
@@ -322,12 +323,16 @@ class InterChunk {
     const auto v_new = Of<kRowsL1, half>(t);
     const int32_t slot = slots_.Begin();
     LoadB(slots_.B(slot), 0, {keys, 2 * kSide, 0, 0}, kSide, slices_.k);
+    if constexpr (!Compensated::kVNew) {
+      Await<HardEvent::MTE3_MTE1>(t);
+    }
     LoadAWholeTransposed(slots_.A(slot), v_new, piece);
-    Await<HardEvent::MTE3_MTE1>(t);
-    LoadAWholeTransposed(slots_.A(slot, piece), v_new[slices_.ValueElems(t)], piece);
+    if constexpr (Compensated::kVNew) {
+      Await<HardEvent::MTE3_MTE1>(t);
+      LoadAWholeTransposed(slots_.A(slot, piece), v_new[slices_.ValueElems(t)], piece);
+    }
     slots_.Loaded(slot);
-    Multiply(Of<kStateC, float>(t), slots_.A(slot), slots_.B(slot), n, slices_.k, kSide, Onto::kSettled);
-    Multiply(Of<kStateC, float>(t), slots_.A(slot, piece), slots_.B(slot), n, slices_.k, kSide, Onto::kLast);
+    MultiplyHiLo<Compensated::kVNew, false>(Of<kStateC, float>(t), slots_.A(slot), slots_.B(slot), n, slices_.k, kSide, Onto::kSettled);
     Signal<HardEvent::M_V>(t);
     slots_.Done(slot);
   }
@@ -343,20 +348,40 @@ class InterChunk {
     CopyResult(Of<kSliceHalves, half>(t), Of<kRowsC, float>(t), 1, RowFractals(t), 0, 0);
   }
 
+  template <bool kLo>
   __aicore__ inline void HiToL1(uint32_t t) {
+    if constexpr (kLo) {
+      RowsToL1(t, 0);
+    }
+  }
+
+  // What is left once hi is subtracted; hi itself, if it is all.
+  template <bool kLo>
+  __aicore__ inline void LoToL1(uint32_t t) {
+    const uint32_t at = slices_.ValueElems(t);
+    if constexpr (kLo) {
+      Await<HardEvent::M_V>(t);
+      CopyResult(Of<kSliceHalves, half>(t)[at], Of<kRowsC, float>(t), 1, RowFractals(t), 0, 0);
+    }
+    RowsToL1(t, kLo ? at : 0);
+  }
+
+  __aicore__ inline void RowsToL1(uint32_t t, uint32_t at) {
     Handoff<HardEvent::V_MTE3>(t);
-    AscendC::DataCopy(Of<kRowsL1, half>(t), Of<kSliceHalves, half>(t), slices_.ValueElems(t));
+    AscendC::DataCopy(Of<kRowsL1, half>(t)[at], Of<kSliceHalves, half>(t)[at], slices_.ValueElems(t));
     Signal<HardEvent::MTE3_MTE1>(t);
   }
 
-  // What is left once hi is subtracted.
-  __aicore__ inline void LoToL1(uint32_t t) {
-    const uint32_t at = slices_.ValueElems(t);
-    Await<HardEvent::M_V>(t);
-    CopyResult(Of<kSliceHalves, half>(t)[at], Of<kRowsC, float>(t), 1, RowFractals(t), 0, 0);
-    Handoff<HardEvent::V_MTE3>(t);
-    AscendC::DataCopy(Of<kRowsL1, half>(t)[at], Of<kSliceHalves, half>(t)[at], at);
-    Signal<HardEvent::MTE3_MTE1>(t);
+  // The rows in L0C less the hi that was sent, exact in fp32; if their lo is wanted.
+  template <bool kLo>
+  __aicore__ inline void SubtractRows(uint32_t t, Stage of) {
+    if (!kLo || !Active(t)) {
+      return;
+    }
+    const StageScope stage(of);
+    AddBlocks(slots_, Of<kRowsC, float>(t), Of<kRowsL1, half>(t), Get<kMinusOneL1, half>(), RowFractals(t),
+              [t] { Await<HardEvent::MTE3_MTE1>(t); });
+    Signal<HardEvent::M_V>(t);
   }
 
   // --- products with S ---
@@ -371,13 +396,16 @@ class InterChunk {
     if (t == 0) {  // for both slices
       LoadA(slots_.A(slot), 0, slices_.k, {keys, 2 * kSide, 0, 0}, 2 * kSide, slices_.k);
     }
+    if constexpr (!Compensated::kState) {
+      Await<HardEvent::MTE3_MTE1>(t);
+    }
     LoadBWholeTransposed(slots_.B(slot), Of<kStateHiL1, half>(t), lo);
-    Await<HardEvent::MTE3_MTE1>(t);
-    LoadBWholeTransposed(slots_.B(slot, lo), Of<kStateLoL1, half>(t), lo);
+    if constexpr (Compensated::kState) {
+      Await<HardEvent::MTE3_MTE1>(t);
+      LoadBWholeTransposed(slots_.B(slot, lo), Of<kStateLoL1, half>(t), lo);
+    }
     slots_.Loaded(slot);
-    const auto keys_a = slots_.A(slot_of_[0]);
-    Multiply(Of<kRowsC, float>(t), keys_a, slots_.B(slot), kSide, n, slices_.k, Onto::kNothing);
-    Multiply(Of<kRowsC, float>(t), keys_a, slots_.B(slot, lo), kSide, n, slices_.k, Onto::kLast);
+    MultiplyHiLo<false, Compensated::kState>(Of<kRowsC, float>(t), slots_.A(slot_of_[0]), slots_.B(slot), kSide, n, slices_.k);
     Signal<HardEvent::M_V>(t);
   }
 
@@ -388,14 +416,15 @@ class InterChunk {
     for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
       const int32_t slot = slot_of_[t];
       const uint32_t n = slices_.strips[t];
-      Multiply(Of<kOutC, float>(t), queries, slots_.B(slot), kSide, n, k, Onto::kNothing);
-      Multiply(Of<kOutC, float>(t), queries, slots_.B(slot, slices_.StateFractals(t)), kSide, n, k, Onto::kLast);
+      MultiplyHiLo<false, Compensated::kState>(Of<kOutC, float>(t), queries, slots_.B(slot), kSide, n, k);
     }
     for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
       slots_.Done(slot_of_[t]);
     }
     for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
-      AddBlocks(slots_, Of<kStateC, float>(t), Of<kStateHiL1, half>(t), Get<kOneL1, half>(), slices_.StateFractals(t), [] {});
+      if constexpr (Compensated::kState) {
+        AddBlocks(slots_, Of<kStateC, float>(t), Of<kStateHiL1, half>(t), Get<kOneL1, half>(), slices_.StateFractals(t), [] {});
+      }
       Signal<HardEvent::M_V>(kOutReady + t);
     }
   }
@@ -410,10 +439,14 @@ class InterChunk {
     const StageScope stage(kState);
     for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
       StateHiToL1(t);
-      SubtractStateHi(t);
+      if constexpr (Compensated::kState) {
+        SubtractStateHi(t);
+      }
     }
     for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
-      StateLoToL1(t);
+      if constexpr (Compensated::kState) {
+        StateLoToL1(t);
+      }
       KeyProduct(t, chunk_);
     }
     QueryProducts();

@@ -91,7 +91,7 @@ class ChunkGatedDeltaRule {
     loader_.KeysToL1(mid, 3);
     solve_.InvertColumn(13);
     VectorDone();
-    inter_.SubtractRows(0, kResidual);
+    inter_.SubtractResidual(0);
     inter_.PreloadOut(0);
     inter_.SendResidual(0);
     solve_.InvertColumn(14);
@@ -104,7 +104,7 @@ class ChunkGatedDeltaRule {
     combine_.Start(next);
     combine_.ScaleColumns();
     loader_.GateStep(mid, 1);
-    inter_.SubtractRows(1, kResidual);
+    inter_.SubtractResidual(1);
     inter_.DecayQueryState(1);
     VectorDone();
     inter_.PreloadOut(1);
@@ -153,12 +153,12 @@ class ChunkGatedDeltaRule {
     VectorDone();
     inter_.DecayState(1, 1);
     loader_.FactorStep(mid, 2);
-    inter_.SubtractRows(0, kResidual);
+    inter_.SubtractShifted(0);
     loader_.GateStep(mid, 7);
     scores_.FetchScores();
     combine_.FetchProduct(1);
     inter_.SendShifted(0);
-    inter_.SubtractRows(1, kResidual);
+    inter_.SubtractShifted(1);
     VectorDone();
     loader_.GateStep(mid, 8);
     combine_.RestOfProduct(1);
@@ -180,6 +180,7 @@ class ChunkGatedDeltaRule {
     loader_.ValuesToL1(next, 0);
     combine_.FetchProduct(1);
     VectorDone();
+    inter_.ScaleOut(0);
     solve_.IdentityLanes();
     combine_.RestOfProduct(1);
     loader_.ValuesToL1(next, 1);
@@ -197,8 +198,8 @@ class ChunkGatedDeltaRule {
     inter_.FetchVNew(1);
     solve_.InvertColumn(1);
     loader_.ValuesToL1(next, 3);
-    inter_.SubtractRows(0, kVNew);
-    inter_.SubtractRows(1, kVNew);
+    inter_.SubtractVNew(0);
+    inter_.SubtractVNew(1);
     scores_.FetchSums();
     combine_.FetchProduct(2);
     inter_.SendVNew(0);
@@ -208,6 +209,7 @@ class ChunkGatedDeltaRule {
     loader_.ValuesToL1(next, 5);
     inter_.StateProduct(1);
     VectorDone();
+    inter_.ScaleOut(1);
     loader_.ValuesToL1(next, 6);
     loader_.ValuesToL1(next, 7);
     decays_.Exp();

@@ -4,6 +4,7 @@
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_OUT_ROWS_H_
 
 #include "../common/tile/memory.h"
+#include "../common/tile/nz.h"
 #include "../common/tile/stage.h"
 #include "chunk.h"
 #include "events.h"
@@ -18,13 +19,17 @@ class OutRows {
   __aicore__ inline OutRows(OnChip<Table>& chip, const GmTensors<StateT>& gm, const ChunkGatedDeltaRuleTiling& tiling)
       : chip_(chip), gm_(gm), tiling_(tiling) {}
 
-  // A slice from NZ to its columns of the rows.
+  // A slice from NZ to its columns of the rows, rounded on the way if it is in fp32.
   __aicore__ inline void Arrange(uint32_t t, const Slices& slices) {
     const StageScope stage(kState);
     const auto rows = chip_.template Get<kOutRows, half>()[slices.Begin(t)];
-    const auto out = chip_.template Get<kOutHalf, half>();
     const uint32_t pitch = Pitch(slices.strips[0] + slices.strips[1]);
     Close();
+    if (tiling_.scale_power != 1.0f) {
+      NzToRows(rows, chip_.template Get<kNormTile, float>(), kChunk, slices.strips[t], pitch);
+      return;
+    }
+    const auto out = chip_.template Get<kOutHalf, half>();
     for (uint32_t s = 0; s < slices.strips[t]; ++s) {
       AscendC::Muls(rows[s * kHalvesPerBlock], out[s * kChunk * kFractal], static_cast<half>(1.0f),
                     static_cast<uint64_t>(2 * kRepeatFloats), kChunk / kBlocksPerRepeat,

@@ -7,6 +7,7 @@
 #include "../common/tile/memory.h"
 #include "../common/tile/stage.h"
 #include "chunk.h"
+#include "compensation.h"
 #include "events.h"
 #include "lower.h"
 
@@ -93,11 +94,15 @@ class ChunkScores {
     const StageScope stage(kScores);
     MaskDiagonals(Get<kQueryKeyHalves, half>());
     ToL1(0);
-    Signal<HardEvent::MTE3_MTE1>(kScoresInL1);
+    if constexpr (Compensated::kScores) {
+      Signal<HardEvent::MTE3_MTE1>(kScoresInL1);
+    } else {
+      Leaving();
+    }
   }
 
   __aicore__ inline void FetchLo() {
-    if (!active_) {
+    if (!Compensated::kScores || !active_) {
       return;
     }
     const StageScope stage(kScores);
@@ -107,7 +112,7 @@ class ChunkScores {
   }
 
   __aicore__ inline void MaskLo() {
-    if (!active_) {
+    if (!Compensated::kScores || !active_) {
       return;
     }
     const StageScope stage(kScores);
@@ -115,13 +120,12 @@ class ChunkScores {
   }
 
   __aicore__ inline void SendLo() {
-    if (!active_) {
+    if (!Compensated::kScores || !active_) {
       return;
     }
     const StageScope stage(kScores);
     ToL1(1);
-    Signal<HardEvent::MTE3_V>(kScoresLeft);
-    leaving_ = true;
+    Leaving();
   }
 
   __aicore__ inline void Close() {
@@ -154,7 +158,7 @@ class ChunkScores {
 
   // C -= hi of both scores; of K K^T only what lies below the diagonal blocks.
   __aicore__ inline void SubtractHi() {
-    if (!active_) {
+    if (!Compensated::kScores || !active_) {
       return;
     }
     const StageScope stage(kScores);
@@ -177,9 +181,15 @@ class ChunkScores {
   }
 
  private:
+  __aicore__ inline void Leaving() {
+    Signal<HardEvent::MTE3_V>(kScoresLeft);
+    leaving_ = true;
+  }
+
   static constexpr uint32_t kSide = kBlocksPerSide;
 
-  // A strip, the 16 tokens l of block `block`: in the first 16 rows and where j lies in an earlier block all of them, none where in a later one.
+  // A strip, the 16 tokens l of block `block`: all of them in the first 16 rows and where j lies in an earlier block, none where it lies in a
+  // later one.
   __aicore__ inline void MaskStrip(const LocalTensor<half>& strip, const LocalTensor<half>& gates, uint32_t block) {
     const uint64_t lanes = 2 * kRepeatFloats;
     constexpr uint8_t kRepeats = kFractal / kBlocksPerRepeat;  // of one block's rows
@@ -194,7 +204,8 @@ class ChunkScores {
     constexpr uint8_t kStep = kFractalElems / kHalvesPerBlock;
     for (uint32_t part = 0; part < 2; ++part) {
       const LocalTensor<half> at = blocks[part * kHalfElems];
-      AscendC::Mul(at, at, Get<kCausalMask, half>()[part * kHalfElems], static_cast<uint64_t>(kHalfElems), kSide, {1, 1, 1, kStep, kStep, 0});
+      AscendC::Mul(at, at, Get<kCausalMask, half>()[part * kHalfElems], static_cast<uint64_t>(kHalfElems), kSide,
+                   {1, 1, 1, kStep, kStep, 0});
     }
   }
 

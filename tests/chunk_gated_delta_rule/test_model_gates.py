@@ -38,14 +38,43 @@ def test_real_ranges(check):
 
 
 @pytest.mark.parametrize("dim", [64, 80, 96, 128])
-@pytest.mark.parametrize("size, gate, live", [(25, -0.15, 24), (1000, -0.2, 24), (8000, -0.3, 24), (25, -0.05, 64), (8000, -0.15, 4)])
+@pytest.mark.parametrize("size, gate, live", [(25, -0.15, 24), (1000, -0.2, 24), (8000, -0.26, 24), (25, -0.05, 64), (8000, -0.15, 4)])
 def test_a_state_far_below_the_values_that_made_it(check, size, gate, live, dim):
-    """Large values, then zeros while the state decays to 1e-5 of them: what is left has the accuracy of any state."""
+    """Large values, then zeros while the state decays to 1e-5 of them and less: what is left has the accuracy of any state."""
     x = make_inputs(replace(BASE, lengths=(64,), dk=dim, dv=dim, state=None))
     x.value = (size * torch.randn(x.value.shape, generator=torch.Generator().manual_seed(5))).half()
     x.value[live:] = 0
     x.g = torch.full_like(x.g, gate)
     assert recurrence(**x.arguments()).final_state.abs().max() > 2.0**-6
+    check(x)
+
+
+@pytest.mark.parametrize("beta", [1.0, 0.1, 0.03])
+@pytest.mark.parametrize("last", [-8.0, -16.7, -20.0, -22.2, -23.0, -24.9, -25.1, -40.0])
+def test_one_strong_gate_at_the_end(check, last, beta):
+    """The decay of all but the last token to the chunk's end is exp(last): normal, subnormal or nothing in fp16."""
+    x = make_inputs(replace(BASE, lengths=(64,), beta=beta, gate="zero", state=None))
+    x.g[-1] = last
+    check(x)
+
+
+@pytest.mark.parametrize("last", [2.1, 4.0])
+@pytest.mark.parametrize("size, beta", [(2500, 0.03), (2500, 0.1), (1000, 0.1)])
+def test_large_values_of_small_weight_that_grow(check, size, beta, last):
+    """exp(4) v is beyond fp16, what of it reaches the state is not."""
+    x = make_inputs(replace(BASE, lengths=(64,), beta=beta, gate="zero", state=None))
+    x.value = (size * torch.randn(x.value.shape, generator=torch.Generator().manual_seed(5))).half()
+    x.g[-1] = last
+    check(x)
+
+
+@pytest.mark.parametrize("gate", ["zero", "-1e-3", "-5", "qwen"])
+@pytest.mark.parametrize("scale", [1.0, 48**-0.5])
+@pytest.mark.parametrize("beta", [0.03, 0.003])
+def test_small_beta(check, beta, scale, gate):
+    """v is as large as its weight is small; out and state hold the bars of any other."""
+    x = make_inputs(replace(BASE, beta=beta, scale=scale, gate=gate))
+    x.value = (torch.randn(x.value.shape, generator=torch.Generator().manual_seed(5)) / beta).half()
     check(x)
 
 

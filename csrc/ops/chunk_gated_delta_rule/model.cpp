@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The device kernel on the host model of the chip.
 #include <ATen/ATen.h>
+#include <dlfcn.h>
 
+#include <cstdlib>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -68,6 +70,17 @@ npu_model::LaunchOptions Options(const host::LaunchPlan& plan, int64_t chunk_hea
   return options;
 }
 
+// The kernel of the package, or of the library that CHUNK_GDR_MODEL_KERNEL names: another build of it, to try.
+void* KernelEntry() {
+  const char* library = std::getenv("CHUNK_GDR_MODEL_KERNEL");
+  if (library == nullptr || *library == '\0') return reinterpret_cast<void*>(&::chunk_gated_delta_rule);
+  void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  TORCH_CHECK(handle != nullptr, "chunk_gated_delta_rule on the host model: CHUNK_GDR_MODEL_KERNEL: ", dlerror());
+  void* entry = dlsym(handle, "chunk_gated_delta_rule");
+  TORCH_CHECK(entry != nullptr, "chunk_gated_delta_rule on the host model: CHUNK_GDR_MODEL_KERNEL: ", dlerror());
+  return entry;
+}
+
 void RequireClean(const npu_model::Report& report) {
   const std::string error = report.error();
   TORCH_CHECK(error.empty(), "chunk_gated_delta_rule on the host model: the kernel was abandoned: ", error);
@@ -91,8 +104,8 @@ Outputs RunModel(const Problem& problem) {
   for (const KernelArgument& argument : prepared.Arguments()) args.push_back(GmArgOf(argument));
   args.push_back(GmArgOf({"workspace", workspace, true}));
   const npu_model::Report report = npu_model::Launch(
-      "chunk_gated_delta_rule", reinterpret_cast<void*>(&::chunk_gated_delta_rule), args, &plan.tiling,
-      sizeof(plan.tiling), Options(plan, chunks * plan.tiling.v_heads, wished));
+      "chunk_gated_delta_rule", KernelEntry(), args, &plan.tiling, sizeof(plan.tiling),
+      Options(plan, chunks * plan.tiling.v_heads, wished));
   RequireClean(report);
   return Finish(problem.args, prepared);
 }

@@ -82,12 +82,17 @@ __aicore__ inline void Multiply(const LocalTensor<float>& c, const LocalTensor<h
                                     static_cast<uint16_t>(k * kFractal), 0, false, onto == Onto::kNothing));
 }
 
-// c = (a_hi + a_lo) (b_hi + b_lo) without the product of both lo; in L0 lo lies right behind hi.
+// c = (a_hi + a_lo) (b_hi + b_lo) without the product of both lo; in L0 lo lies right behind hi. A side may be hi alone.
+template <bool kALo, bool kBLo>
 __aicore__ inline void MultiplyHiLo(const LocalTensor<float>& c, const LocalTensor<half>& a, const LocalTensor<half>& b, uint32_t m,
                                     uint32_t n, uint32_t k, Onto onto = Onto::kNothing) {
   Multiply(c, a, b, m, n, k, onto);
-  Multiply(c, a[m * k * kFractalElems], b, m, n, k, Onto::kLast);
-  Multiply(c, a, b[k * n * kFractalElems], m, n, k, Onto::kLast);
+  if constexpr (kALo) {
+    Multiply(c, a[m * k * kFractalElems], b, m, n, k, Onto::kLast);
+  }
+  if constexpr (kBLo) {
+    Multiply(c, a, b[k * n * kFractalElems], m, n, k, Onto::kLast);
+  }
 }
 
 // Fractals of L0C to UB, rounded to fp16 on the way if `ub` is: `strips` column strips of `rows` fractals, gaps in fractals on the L0C side

@@ -114,7 +114,8 @@ __aicore__ inline void ToLanes(const LocalTensor<float>& lanes, const LocalTenso
   AscendC::TransDataTo5HD<float>(dst, src, AscendC::TransDataTo5HDParams(false, false, rows, step, step / kFloatsPerBlock));
 }
 
-// Two vectors of four times 16: block 2 j of `lanes` holds elements j and then j + 8 of all four of `first`, block 2 j + 1 those of `second`.
+// Two vectors of four times 16: block 2 j of `lanes` holds elements j and then j + 8 of all four of `first`, block 2 j + 1 those of
+// `second`.
 __aicore__ inline void ColumnsToLanes(const LocalTensor<float>& lanes, const LocalTensor<float>& first, const LocalTensor<float>& second) {
   uint64_t dst[kTransposeList];
   uint64_t src[kTransposeList];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scores lane, second part: decays, and the factors that follow from them. In steps, between which the Vector queue must be done.
 //
-// What token j adds to the state is scaled by c_j = beta_j r_j F_j, F_j the decay from j to the chunk's end, which may be far below what fp16
-// holds while what it scales is large. So c is cut into s_j f_j: s a power of two, down to 2^-24 and exact in fp16, which meets V and
+// What token j adds to the state is scaled by c_j = beta_j r_j F_j, F_j the decay from j to the chunk's end, which may be far below what
+// fp16 holds while what it scales is large. So c is cut into s_j f_j: s a power of two, down to 2^-24 and exact in fp16, which meets V and
 // -e^G K S^T on the Cube; and f in [1, 2) for all but the smallest c, which scales the columns of T. So neither a small beta nor a small F
 // makes T small. P is made from T, so its factors are divided by f, and f must leave T its bits: a token with c below 2^-33 adds nothing to
 // the state (s = 0, f = 1).

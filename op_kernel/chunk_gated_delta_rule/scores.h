@@ -162,6 +162,7 @@ class ChunkScores {
       return;
     }
     const StageScope stage(kScores);
+    const auto gram = Get<kGramC, float>();
     const auto query_key = Get<kQueryKeyC, float>();
     const int32_t slot = slots_.Begin();
     LoadB(slots_.B(slot), 0, {Get<kMinusOneL1, half>(), 1, 0, 0}, 1, 1);
@@ -172,8 +173,8 @@ class ChunkScores {
     }
     slots_.Loaded(slot);
     for (uint32_t s = 0; s + 1 < kSide; ++s) {
-      Multiply(Get<kGramC, float>()[(s * kSide + s + 1) * kFractalElems], slots_.A(slot, FirstBelow(s)), slots_.B(slot), BelowDiagonal(s), 1,
-               1, Onto::kSettled);
+      Multiply(gram[(s * kSide + s + 1) * kFractalElems], slots_.A(slot, FirstBelow(s)), slots_.B(slot), BelowDiagonal(s), 1, 1,
+               Onto::kSettled);
     }
     Multiply(query_key, slots_.A(slot, kOffBlocks), slots_.B(slot), kSide * kSide, 1, 1, Onto::kSettled);
     Signal<HardEvent::M_V>(kScoresProduct);
@@ -188,8 +189,8 @@ class ChunkScores {
 
   static constexpr uint32_t kSide = kBlocksPerSide;
 
-  // A strip, the 16 tokens l of block `block`: all of them in the first 16 rows and where j lies in an earlier block, none where it lies in a
-  // later one.
+  // A strip, the 16 tokens l of block `block`: all of them in the first 16 rows and where j lies in an earlier block, none where it lies
+  // in a later one.
   __aicore__ inline void MaskStrip(const LocalTensor<half>& strip, const LocalTensor<half>& gates, uint32_t block) {
     const uint64_t lanes = 2 * kRepeatFloats;
     constexpr uint8_t kRepeats = kFractal / kBlocksPerRepeat;  // of one block's rows

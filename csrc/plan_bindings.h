@@ -3,5 +3,5 @@
 
 #include <pybind11/pybind11.h>
 
-// Adds `plan(...)` and `items_of_core(...)`: the host tiling of op_host, for chunk_gdr.tiling.
+// Adds `plan(...)`, `items_of_core(...)` and `predicted_cycles(...)`: the host tiling of op_host, for chunk_gdr.tiling.
 void BindPlan(pybind11::module_& m);

@@ -260,6 +260,12 @@ def chunk_state_like(inputs: Inputs, spare_rows: int = 0) -> Tensor:
     return torch.full((rows, heads, dv, inputs.key.shape[2]), math.nan, dtype=dtype)
 
 
+def named(kinds: dict[str, Callable | None], field: str, name: str) -> Callable | None:
+    if name not in kinds:
+        raise ValueError(f"Case: {field}: expected one of {', '.join(kinds)}, got {name!r}")
+    return kinds[name]
+
+
 def make_inputs(case: Case) -> Inputs:
     """The tensors of a case; the same case gives the same bits."""
     rng = np.random.default_rng(case.seed)
@@ -268,12 +274,12 @@ def make_inputs(case: Case) -> Inputs:
     def tensor(array, dtype: str) -> Tensor:
         return torch.from_numpy(np.ascontiguousarray(array, dtype=np.float64)).to(getattr(torch, dtype))
 
-    make_keys = KEYS[case.keys]
+    make_keys = named(KEYS, "keys", case.keys)
     query = make_keys(rng, tokens, case.nk, case.dk)
     key = case.key_norm * make_keys(rng, tokens, case.nk, case.dk)
     value = np.clip(case.v_size * rng.standard_normal((tokens, case.nv, case.dv)), -V_LIMIT, V_LIMIT)
-    make_beta = BETAS[case.beta] if isinstance(case.beta, str) else constant_beta(case.beta)
-    make_gate = GATES[case.gate] if isinstance(case.gate, str) else constant(case.gate)
+    make_beta = named(BETAS, "beta", case.beta) if isinstance(case.beta, str) else constant_beta(case.beta)
+    make_gate = named(GATES, "gate", case.gate) if isinstance(case.gate, str) else constant(case.gate)
     beta = None if make_beta is None else tensor(make_beta(rng, tokens, case.nv), case.beta_dtype)
     g = None if make_gate is None else tensor(make_gate(rng, case.lengths, case.nv), "float32")
     state = None

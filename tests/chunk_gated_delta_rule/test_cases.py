@@ -93,3 +93,10 @@ def test_values_reach_the_real_range_and_no_further():
 
 def test_split_points():
     assert split_points(300, (1, 17, 299)) == [1, 16, 282, 1]
+
+
+@pytest.mark.parametrize("field, kinds", [("gate", GATES), ("beta", BETAS), ("keys", KEYS)])
+def test_a_name_that_is_no_kind(field, kinds):
+    with pytest.raises(ValueError) as failure:
+        make_inputs(replace(SMALL, **{field: "typo"}))
+    assert str(failure.value) == f"Case: {field}: expected one of {', '.join(kinds)}, got 'typo'"

@@ -139,14 +139,12 @@ class InterProducts {
       return;
     }
     const StageScope stage(of);
-    AddBlocks(slots_, Of<kRowsC, float>(t), Of<kRowsL1, half>(t), Get<kMinusOneL1, half>(), RowFractals(t),
-              [t] { Await<HardEvent::MTE3_MTE1>(t); });
+    AddBlocks(slots_, Of<kRowsC, float>(t), Of<kRowsL1, half>(t), Get<kMinusOneL1, half>(), RowFractals(t), t);
     Signal<HardEvent::M_V>(t);
   }
 
   __aicore__ inline void SubtractStateHi(uint32_t t) {
-    AddBlocks(slots_, Of<kStateC, float>(t), Of<kStateHiL1, half>(t), Get<kMinusOneL1, half>(), slices_.StateFractals(t),
-              [t] { Await<HardEvent::MTE3_MTE1>(t); });
+    AddBlocks(slots_, Of<kStateC, float>(t), Of<kStateHiL1, half>(t), Get<kMinusOneL1, half>(), slices_.StateFractals(t), t);
     Signal<HardEvent::M_V>(t);
   }
 
@@ -187,7 +185,7 @@ class InterProducts {
     }
     for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
       if constexpr (Compensated::kState) {
-        AddBlocks(slots_, Of<kStateC, float>(t), Of<kStateHiL1, half>(t), Get<kOneL1, half>(), slices_.StateFractals(t), [] {});
+        AddBlocks(slots_, Of<kStateC, float>(t), Of<kStateHiL1, half>(t), Get<kOneL1, half>(), slices_.StateFractals(t), kArrived);
       }
       Signal<HardEvent::M_V>(kOutReady + t);
     }

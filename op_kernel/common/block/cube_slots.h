@@ -46,13 +46,17 @@ class CubeSlots {
 };
 
 // c += factor x, factor the identity [16, 16] times +1 or -1, on `fractals` fractals: whatever tile they are of, they are a column of
-// 16 x 16 blocks here. Exact in fp32 when x is c's own rounding, and so is the way back. `arrived`: x is in L1, called as late as possible.
-template <typename Arrived>
+// 16 x 16 blocks here. Exact in fp32 when x is c's own rounding, and so is the way back. `arrival`: the id by which MTE3 promises x, or
+// kArrived.
+constexpr int32_t kArrived = -1;
+
 __aicore__ inline void AddBlocks(CubeSlots& slots, const LocalTensor<float>& c, const LocalTensor<half>& x, const LocalTensor<half>& factor,
-                                 uint32_t fractals, Arrived arrived) {
+                                 uint32_t fractals, int32_t arrival) {
   const int32_t slot = slots.Begin();
   LoadB(slots.B(slot), 0, {factor, 1, 0, 0}, 1, 1);
-  arrived();
+  if (arrival != kArrived) {
+    Await<HardEvent::MTE3_MTE1>(arrival);
+  }
   LoadA(slots.A(slot), 0, fractals, {x, 1, 0, 0}, 1, fractals);
   slots.Loaded(slot);
   Multiply(c, slots.A(slot), slots.B(slot), fractals, 1, 1, Onto::kSettled);

@@ -182,7 +182,7 @@ Report Launch(const std::string& kernel_name, void* entry, const std::vector<GmA
       memory.Poison();
       cores[block] = std::make_unique<Core>(std::make_unique<CoreState>(chip, memory, block, params));
       RunBlock(*cores[block], entry, pointers);
-      chip.sync.BlockEnded(block);
+      chip.sync.BlockEnded(block, !cores[block]->state().error.empty());
       chip.sync.ReleaseToken();
       if (options.progress) {
         std::lock_guard<std::mutex> lock(progress_mutex);

@@ -64,9 +64,9 @@ def test_ring_of_one_lap_needs_no_back_edge(lib):
         assert report.errors == 0, report.text
 
 
-def stuck(lib, variant, blocks=2, flags=None, threads=0, **options):
+def stuck(lib, variant, rounds=1, blocks=2, flags=None, threads=0, **options):
     args = {"flags": np.zeros(16 * 8, np.int32) if flags is None else flags, "meeting": np.zeros(8 * 8, np.int32)}
-    return launch(lib, "stuck", args, variant, block_num=blocks, threads=threads, **options)
+    return launch(lib, "stuck", args, variant, rounds, block_num=blocks, threads=threads, **options)
 
 
 DEADLOCKS = [
@@ -132,6 +132,20 @@ def test_flags_hold_what_was_set(lib, find):
 def test_flags_of_sync_all_are_its_own(lib, find):
     report = stuck(lib, 11)
     assert find(report, "Param", access="S SyncAll", text="the flag of block 1 holds 0 instead of 1"), report.text
+
+
+def test_sync_all_on_two_workspaces(lib, find):
+    report = stuck(lib, 12)
+    assert find(report, "Param", access="S SyncAll", text="blocks use different workspaces"), report.text
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+def test_the_first_sync_all_still_reads_its_scratch(lib, find, rounds):
+    report = stuck(lib, 13, rounds)
+    found = find(report, "Sync1", earlier="MTE3 DataCopy", access="V Duplicate", memory="UB")
+    assert bool(found) == (rounds == 1) == bool(report.errors), report.text
+    if found:
+        assert "MTE3 -> V" in found[0]["missing"]
 
 
 def test_sync_all_wants_fresh_flags(lib, find):

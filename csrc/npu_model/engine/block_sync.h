@@ -34,8 +34,8 @@ struct Passage {
   AccessReport rival;  // contested: the other block's call that this one may as well have overtaken
 };
 
-// Nothing is decided before every block polls or has ended, and then in the order of model time. So who gets a flag, what
-// it holds and what a deadlock looks like do not depend on the host's threads.
+// Nothing is decided before every block polls or has ended, and then in the order of model time. So who gets a flag,
+// what it holds and what a deadlock looks like do not depend on the host's threads.
 class BlockSync {
  public:
   BlockSync(int blocks, int cores, int threads);

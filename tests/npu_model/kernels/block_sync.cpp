@@ -67,11 +67,12 @@ extern "C" __global__ __aicore__ void ring(GM_ADDR x, GM_ADDR slots, GM_ADDR out
   }
 }
 
-// Calls that never return, or should not be made. Variants: 0 IBWait of a flag that is never set; 1 a second IBSet while
-// nobody consumes the first; 2 both blocks set twice before they wait; 3 block 1 in SyncAll while block 0 waits for its
-// IBSet; 4 two blocks set one flag; 5 two blocks wait for one flag; 6 block 1 sets back on the flag it waited for;
-// 7 block 0 overwrites a flag that is up; 8 blockIdx is no block; 9 the flag lies outside the workspace; 10 as 4, with a
-// SyncAll between them; 11 block 1 leaves its flag of SyncAll at zero.
+// Calls that never return, or should not be made. Variants: 0 IBWait of a flag that is never set; 1 a second IBSet
+// while nobody consumes the first; 2 both blocks set twice before they wait; 3 block 1 in SyncAll while block 0 waits
+// for its IBSet; 4 two blocks set one flag; 5 two blocks wait for one flag; 6 block 1 sets back on the flag it waited
+// for; 7 block 0 overwrites a flag that is up; 8 blockIdx is no block; 9 the flag lies outside the workspace; 10 as 4,
+// with a SyncAll between them; 11 block 1 puts its flag of SyncAll back to zero; 12 the blocks call SyncAll with flags
+// of their own; 13 rounds of SyncAll, whose scratch V then writes.
 extern "C" __global__ __aicore__ void stuck(GM_ADDR flags, GM_ADDR meeting, GM_ADDR workspace, GM_ADDR tiling) {
   const uint32_t variant = VariantOf(tiling);
   const bool first = GetBlockIdx() == 0;
@@ -139,13 +140,18 @@ extern "C" __global__ __aicore__ void stuck(GM_ADDR flags, GM_ADDR meeting, GM_A
       }
       SyncAll(gmeeting, m.flags);
       break;
+    case 12: SyncAll(first ? gmeeting : gflags, m.flags); break;
+    case 13:
+      for (uint32_t i = 0; i < RoundsOf(tiling); ++i) SyncAll(gmeeting, m.flags);
+      Duplicate(m.flags, int32_t{0}, kBlocks * kFlagElems);
+      break;
     default: break;
   }
 }
 
-// Variants: 0 a block sets a flag and consumes it itself; 1 block 0 sets what block 1 waits for; 2 the same after block 0
-// was late by 64 delays; 3 block 1 was; 4 SyncAll; 5 SyncAll to which the last block is late; 6 one IBWait of what was set
-// long ago, after a vector instruction.
+// Variants: 0 a block sets a flag and consumes it itself; 1 block 0 sets what block 1 waits for; 2 the same after block
+// 0 was late by 64 delays; 3 block 1 was; 4 SyncAll; 5 SyncAll to which the last block is late; 6 as 0, with a vector
+// instruction between the two.
 extern "C" __global__ __aicore__ void cost(GM_ADDR flags, GM_ADDR workspace, GM_ADDR tiling) {
   const uint32_t variant = VariantOf(tiling);
   const bool first = GetBlockIdx() == 0;

@@ -89,13 +89,14 @@ void SyncAllSoftware(const View& gm, const View& ub, int32_t used_cores, Site si
     const View flag = Offset(ub, uint64_t{static_cast<uint32_t>(b)} * kBlockBytes);
     const int32_t value = Load(core, flag, kName, site);
     if (value >= round) {
-      // Whether a block is at its next SyncAll already depends on the host; the earliest poll that may succeed sees this.
+      // Whether a block is at its next SyncAll by now depends on the host; the earliest poll that succeeds sees this.
       std::copy_n(reinterpret_cast<const uint8_t*>(&round), sizeof(round), Pointer(core, flag));
       continue;
     }
     core.Abort(Rule::kParam, kName, site,
-               "the flag of block " + std::to_string(b) + " holds " + std::to_string(value) + " in GM after its SyncAll " +
-                   std::to_string(round) + ": something else writes it, or the blocks use different workspaces");
+               "the flag of block " + std::to_string(b) + " holds " + std::to_string(value) +
+                   " in GM after its SyncAll " + std::to_string(round) +
+                   ": something else writes it, or the blocks use different workspaces");
     return;
   }
   SetAndWait(core, Queue::kS, Queue::kMte2, site);

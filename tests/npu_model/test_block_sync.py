@@ -153,6 +153,15 @@ def test_sync_all_wants_fresh_flags(lib, find):
     assert find(report, "Param", access="S SyncAll", text="must hold zeros before the first SyncAll"), report.text
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_who_waits_for_a_block_that_stopped(lib, find, threads):
+    flags = np.zeros(64, np.int32)
+    flags[8] = 3
+    report = launch(lib, "cost", {"flags": flags}, 4, block_num=3, threads=threads)
+    assert find(report, "Param", access="S SyncAll", text="the flag of block 1 holds 3 instead of 0"), report.text
+    assert find(report, "Deadlock", access="S SyncAll", text="SyncAll waits in vain for the others: block(s) 1 stopped at an error")
+
+
 def test_flag_outside_the_workspace(lib, find):
     report = stuck(lib, 8)
     assert find(report, "Param", access="S IBSet", text="flag (blockIdx 2, eventID 0): blockIdx must lie in 0..1"), report.text

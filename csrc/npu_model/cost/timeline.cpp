@@ -10,7 +10,6 @@ namespace npu_model {
 namespace {
 
 constexpr uint32_t kCubeEdge = 16;
-constexpr uint32_t kFractalBytes = 512;
 
 double Fractals(const Cost& cost) {
   const auto tiles = [](uint32_t x) { return static_cast<double>((x + kCubeEdge - 1) / kCubeEdge); };

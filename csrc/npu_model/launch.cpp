@@ -50,6 +50,7 @@ void AddArgument(ChipState& chip, const GmArg& arg) {
   argument.initialised = arg.initialised;
   if (!arg.initialised && chip.options.checked) {
     argument.written = std::make_unique<std::atomic<uint32_t>[]>((arg.bytes + kBlockBytes - 1) / kBlockBytes);
+    for (const auto& [offset, bytes] : arg.written) argument.MarkWritten(offset, offset + bytes);
   }
   chip.arguments.push_back(std::move(argument));
 }

@@ -55,6 +55,10 @@ constexpr uint32_t kLanes = 8;            // floats of one block: an element of 
 constexpr uint32_t kL1Chunks = 3;         // chunks whose rows are in L1 at a time
 constexpr uint32_t kHandovers = 2;        // chunks whose results of one lane wait for the next at a time
 constexpr uint32_t kTiles = 2;            // slices of Dv that take turns on the queues
+constexpr uint32_t kTurns = 2;            // chunk-parallel: chunks that the inter-chunk lane runs in a round,
+constexpr uint32_t kL1Rounds = 2;         // rounds whose rows are in L1 at a time,
+constexpr uint32_t kSlotRows = 3 * kChunk;  // and those rows: k, q, v
+constexpr uint32_t kFactorElems = kChunk * kFractal + 2 * kRepeatFloats;  // e^G as [BT, 16], two repeats of e^{G_n}, fp32
 constexpr uint32_t kCubeSlots = 2;
 constexpr uint32_t kSlotElems = kL0ABytes / kCubeSlots / 2;
 
@@ -111,6 +115,7 @@ enum Buffer : uint32_t {
   kGramL1, kQueryKeyL1, kTL1, kLL1, kCombineL1, kOutWeightL1, kShiftL1,
   kRowsL1, kRowsL1b,  // of a slice, one after the other: -e^G K S^T, Y, F V'; hi, then lo
   kStateHiL1, kStateHiL1b, kStateLoL1, kStateLoL1b,
+  kSlotRowsL1, kSlotTL1, kSlotOutWeightL1, kSlotShiftL1, kSlotFactorsL1,  // chunk-parallel, of each turn
   // L0A, L0B
   kSlotsA, kSlotsB,
   // L0C
@@ -236,6 +241,11 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   both(kRowsL1, "rows_l1", "rows_l1_1", L1, 2 * T, V);
   both(kStateHiL1, "state_hi_l1", "state_hi_l1_1", L1, V, D);
   both(kStateLoL1, "state_lo_l1", "state_lo_l1_1", L1, V, D);
+  on(kSlotRowsL1, "slot_rows", L1, kL1Rounds * kTurns * kSlotRows, D);
+  on(kSlotTL1, "slot_t", L1, kTurns * 2 * T, T);
+  on(kSlotOutWeightL1, "slot_out_weight", L1, kTurns * 2 * T, T);
+  on(kSlotShiftL1, "slot_shift", L1, kTurns * T, T);
+  on(kSlotFactorsL1, "slot_factors", L1, kTurns * kFactorElems * 2 / W, W);  // fp32
   on(kSlotsA, "slots_a", Memory::kL0A, kCubeSlots, kSlotElems);
   on(kSlotsB, "slots_b", Memory::kL0B, kCubeSlots, kSlotElems);
   on(kSegC, "segments_c", C, kSegSide, kSegSide);

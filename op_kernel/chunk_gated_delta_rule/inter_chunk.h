@@ -16,7 +16,7 @@ class InterChunk : public InterProducts<Table> {
   using Tensors = GmTensors<StateT>;
 
   __aicore__ inline InterChunk(OnChip<Table>& chip, CubeSlots& slots, const Tensors& gm, const ChunkGatedDeltaRuleTiling& tiling)
-      : Base(chip, slots), gm_(gm), tiling_(tiling), state_(chip, gm, tiling, slices_), out_(chip, gm, tiling) {
+      : Base(chip, slots, tiling.chunk_parallel != 0), gm_(gm), tiling_(tiling), state_(chip, gm, tiling, slices_), out_(chip, gm, tiling) {
     slices_.k = static_cast<uint32_t>(tiling.k_dim) / kFractal;
   }
 
@@ -46,13 +46,20 @@ class InterChunk : public InterProducts<Table> {
 
   __aicore__ inline void ArrangeOut(uint32_t t) {
     if (Active(t)) {
-      out_.Arrange(t, slices_);
+      out_.Arrange(t, chunk_, slices_);
     }
   }
 
   __aicore__ inline void StoreOut() {
     if (chunk_.HasTokens()) {
       out_.Store(chunk_);
+    }
+  }
+
+  // Chunk-parallel: without the promises, for a chunk that is through.
+  __aicore__ inline void CopyOut(const Chunk& chunk) {
+    if (chunk.HasTokens()) {
+      out_.Copy(chunk);
     }
   }
 

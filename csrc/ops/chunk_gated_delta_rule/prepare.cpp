@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
 
 namespace chunk_gdr::chunk_gated_delta_rule {
@@ -60,6 +61,9 @@ host::ProblemDesc Describe(const Arguments& args, const Sizes& sizes, uint32_t c
   desc.scale = static_cast<float>(args.scale.value_or(1.0));
   desc.gate_stride_elems = GateStride(desc.total_tokens);
   desc.core_count = cores;
+  if (const char* schedule = std::getenv("CHUNK_GDR_SCHEDULE"); schedule != nullptr && *schedule != '\0') {
+    desc.schedule = host::ScheduleFromName(schedule);
+  }
   return desc;
 }
 
@@ -98,6 +102,14 @@ Prepared Prepare(const Arguments& args, const Sizes& sizes, uint32_t cores, Chun
   p.final_state = at::empty({desc.batch, desc.value_heads, desc.value_dim, desc.key_dim},
                             args.query.options().dtype(sizes.state_dtype));
   return p;
+}
+
+void ZeroWorkspace(const host::LaunchPlan& plan, const at::Tensor& workspace) {
+  for (const host::WorkspaceSlot& slot : plan.workspace) {
+    if (slot.zeroed) {
+      workspace.narrow(0, static_cast<int64_t>(kSystemWorkspaceBytes + slot.offset_bytes), static_cast<int64_t>(slot.bytes)).zero_();
+    }
+  }
 }
 
 Outputs Finish(const Arguments& args, const Prepared& prepared) {

@@ -7,7 +7,7 @@ import argparse
 import json
 import sys
 
-from ..arguments import UsageError, count
+from ..arguments import UsageError, add_schedule_flag, count
 from ..capture import check_writable
 from ..cases import BENCHES
 from ..plotting import PlotUnavailable
@@ -27,6 +27,7 @@ def add_bench_command(commands) -> None:
     parser.add_argument("--suite", choices=list(BENCHES), default="model", help="which shapes (model)")
     parser.add_argument("--only", action="append", metavar="NAME", help="only this shape of the suite; may be repeated")
     parser.add_argument("--threads", type=count, help="host threads that run the cores (all)")
+    add_schedule_flag(parser)
     parser.add_argument("--json", action="store_true", help="a JSON list on stdout, one object per shape")
     parser.add_argument("--png", metavar="FILE", help="draw a roofline picture")
     parser.set_defaults(function=bench_command)

@@ -267,13 +267,12 @@ class ChunkGatedDeltaRule {
     VectorDone();
     combine_.RoundOutWeight();
     solve_.InvertColumn(10);
-    decays_.FactorStep(9);
     inter_.StateProducts(1, next);
     VectorDone();
     solve_.InvertColumn(11);
     combine_.RestOfOutWeight();
     VectorDone();
-    decays_.FactorStep(10);
+    decays_.FactorStep(9);
     combine_.RoundOutWeightRest();
     solve_.InvertColumn(12);
     loader_.ReceiveKeys(fetch);

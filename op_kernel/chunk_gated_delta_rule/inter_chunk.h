@@ -203,7 +203,7 @@ class InterChunk : public InterProducts<Table> {
     StateLoToL1(t);
   }
 
-  // A finished slice of out leaves L0C. A small scale's power of two comes last, and in fp32, so that out is rounded once.
+  // A finished slice of out leaves L0C. The scale's power of two comes last, and in fp32, so that out is rounded once.
   __aicore__ inline void FetchOut(uint32_t t) {
     if (!Active(t)) {
       return;

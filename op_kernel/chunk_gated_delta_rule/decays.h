@@ -45,8 +45,6 @@ class ChunkDecays {
     AscendC::Exp(Late<kDecays>(0), Late<kDecays>(1), kSegSide * kFractal);
   }
 
-  static constexpr uint32_t kFactorSteps = 10;
-
   // s, f, and the column factors of T, L and P.
   __aicore__ inline void FactorStep(uint32_t step) {
     if (!active_) {

@@ -30,16 +30,14 @@ class InterChunk : public InterProducts<Table> {
       state_ready_[t] = false;
     }
     if (chunk_.first) {
-      state_.Enter(chunk_.item);
-      SplitFresh();
-    }
-    if (tiling_.has_chunk_state && chunk_.HasTokens()) {
+      EnterState();
+    } else if (tiling_.has_chunk_state) {
       Store(gm_.chunk_state, chunk_.state_row);
     }
   }
 
   __aicore__ inline void Finish() {
-    if (chunk_.exists && chunk_.last) {
+    if (chunk_.HasTokens() && chunk_.last) {
       Store(gm_.final_state, chunk_.item.sequence);
     }
   }
@@ -210,7 +208,7 @@ class InterChunk : public InterProducts<Table> {
     StateLoToL1(t);
   }
 
-  // A finished slice of out leaves L0C. A small scale's power of two comes last, and in fp32, so that out is rounded once.
+  // A finished slice of out leaves L0C. The scale's power of two comes last, and in fp32, so that out is rounded once.
   __aicore__ inline void FetchOut(uint32_t t) {
     if (!Active(t)) {
       return;
@@ -274,11 +272,18 @@ class InterChunk : public InterProducts<Table> {
 
   // --- halves of S ---
 
-  // The halves of a fresh S and its products with the first chunk's rows.
-  __aicore__ inline void SplitFresh() {
+  // A fresh S, which is a row of chunk_state too; of final_state, if it meets no token.
+  __aicore__ inline void EnterState() {
     if (!chunk_.HasTokens()) {
+      state_.Enter(chunk_.item, &gm_.final_state, chunk_.item.sequence);
       return;
     }
+    state_.Enter(chunk_.item, tiling_.has_chunk_state ? &gm_.chunk_state : nullptr, chunk_.state_row);
+    SplitFresh();
+  }
+
+  // The halves of a fresh S and its products with the first chunk's rows.
+  __aicore__ inline void SplitFresh() {
     const StageScope stage(kState);
     for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
       StateHiToL1(t);

@@ -411,7 +411,6 @@ class ChunkGatedDeltaRule {
     VectorDone();
     handover_.FactorsToUb(r.slots_follow ? r.after0 : Chunk());
     inter_.ScaleOut(1);
-    decays_.FactorStep(9);
     combine_.FetchOutWeight();
     inter_.SendVNew(0);
     VectorDone();
@@ -425,7 +424,7 @@ class ChunkGatedDeltaRule {
     handover_.FetchSlot(r.slots_follow ? r.after1 : Chunk());
     VectorDone();
     inter_.StateProduct(0);
-    decays_.FactorStep(10);
+    decays_.FactorStep(9);
     inter_.StateProduct(1);
     inter_.RoundState(0);
     inter_.SubtractState(0);
@@ -648,13 +647,12 @@ class ChunkGatedDeltaRule {
     VectorDone();
     combine_.RoundOutWeight();
     solve_.InvertColumn(10);
-    decays_.FactorStep(9);
     inter_.StateProducts(1, next);
     VectorDone();
     solve_.InvertColumn(11);
     combine_.RestOfOutWeight();
     VectorDone();
-    decays_.FactorStep(10);
+    decays_.FactorStep(9);
     combine_.RoundOutWeightRest();
     solve_.InvertColumn(12);
     loader_.ReceiveKeys(fetch);

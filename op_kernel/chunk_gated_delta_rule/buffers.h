@@ -74,8 +74,8 @@ enum Buffer : uint32_t {
   kGateHalves,    // gate pieces
   kKeyDecay,      // [BT, 16]: -e^G times the key factor
   kQueryDecay,    // [BT, 16]: e^G times the query factor and scale
-  kChunkDecay,    // two repeats of e^{G_n}, one in either phase
-  kShiftDiagonal,  // the diagonal blocks of diag(s), fp16
+  kChunkDecay,    // two repeats of e^{G_n} / p, one in either phase; p: see decays.h
+  kShiftDiagonal,  // the diagonal blocks of diag(s / p), fp16
   kSolveX,        // [16][8][2][4], see tri_inverse.h
   kColumnLanes,   // column factors of T and of L in the order of kSolveX
   kOutDecay,      // D beta r scale / f below and on the diagonal, of the next chunk

@@ -66,7 +66,7 @@ class ChunkGatedDeltaRule {
   // Cube waits for. The order was searched for with a replay of the queues (see README.md); the scores and combine lanes go on to their
   // next chunk in the middle.
   __aicore__ inline void Advance(const Chunk& now, const Chunk& next, const Chunk& mid, const Chunk& fetch) {
-    inter_.Start(now);
+    inter_.Start(now, decays_.power());
     scores_.Start(mid);
     loader_.KeysToL1(mid, 0);
     loader_.KeysToL1(mid, 1);
@@ -112,9 +112,11 @@ class ChunkGatedDeltaRule {
     inter_.SendResidual(1);
     inter_.FetchState(0, 0);
     combine_.FromLanesToBlocks();
+    decays_.ShiftStep(0);
     VectorDone();
     loader_.FetchValues(next);
     combine_.RoundDiagonals();
+    decays_.ShiftStep(1);
     loader_.QueriesToL1(mid, 3);
     inter_.DecayState(0, 0);
     loader_.GateStep(mid, 2);
@@ -125,6 +127,7 @@ class ChunkGatedDeltaRule {
     inter_.FetchState(0, 1);
     inter_.PreloadState(0, 0);
     combine_.RestOfDiagonals();
+    decays_.ShiftStep(2);
     loader_.QueriesToL1(mid, 6);
     loader_.QueriesToL1(mid, 7);
     inter_.ValueProducts(1);

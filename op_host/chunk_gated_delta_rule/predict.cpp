@@ -30,11 +30,13 @@ constexpr Count kNormChain = {1760, 141, -15, 24};  // what an l2norm adds to it
 // The constants in L1, the three rounds that fill the pipeline, and out of the last chunk.
 constexpr Count kLaunch = {8285, 306, 140, 39.6};
 
-// Chunk-parallel.
-constexpr Count kRound = {4000, 300, 300, 20};
-constexpr Count kOwnChunk = {1500, 150, 0, 0};
-constexpr Count kEarlyRound = {3000, 100, 0, 0};
-constexpr double kMeeting = 4000;
+// Chunk-parallel: a round of two chunks, which takes less where Dv is a single strip; what a chunk of one's own on its way to a slot adds; a
+// round before the first; a meeting of all cores.
+constexpr Count kRound = {4548, 422, 387, 17.9};
+constexpr double kSingleStrip = -342;
+constexpr Count kOwnChunk = {4260, -341, 0, 0};
+constexpr Count kEarlyRound = {1160, 81, 0, 0};
+constexpr double kMeeting = 2383;
 
 // The first products with a state, and its way from and to GM, overlap with nothing: beside the copies, the rows of a
 // state become NZ, and NZ becomes rows.
@@ -85,7 +87,7 @@ CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& t, bool state_is_half) 
   costs.item = static_cast<int64_t>(item);
   costs.chunk = static_cast<int64_t>(chunk);
   if (t.chunk_parallel != 0) {
-    costs.round = static_cast<int64_t>(kRound.At(r, s)) + (t.has_chunk_state ? kTurns * static_cast<int64_t>(store) : 0);
+    costs.round = static_cast<int64_t>(kRound.At(r, s) + (v_strips == 1 ? kSingleStrip : 0)) + (t.has_chunk_state ? kTurns * static_cast<int64_t>(store) : 0);
     costs.own_chunk = static_cast<int64_t>(kOwnChunk.At(r, s));
     costs.early_round = static_cast<int64_t>(kEarlyRound.At(r, s));
     costs.meeting = static_cast<int64_t>(kMeeting);

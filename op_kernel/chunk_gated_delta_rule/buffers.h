@@ -58,7 +58,8 @@ constexpr uint32_t kTiles = 2;            // slices of Dv that take turns on the
 constexpr uint32_t kTurns = 2;            // chunk-parallel: chunks that the inter-chunk lane runs in a round,
 constexpr uint32_t kL1Rounds = 2;         // rounds whose rows are in L1 at a time,
 constexpr uint32_t kSlotRows = 3 * kChunk;  // and those rows: k, q, v
-constexpr uint32_t kFactorElems = kChunk * kFractal + 2 * kRepeatFloats;  // e^G as [BT, 16], two repeats of e^{G_n}, fp32
+constexpr uint32_t kPowerAt = kChunk * kFractal + 2 * kRepeatFloats;  // of a slot's factors: e^G as [BT, 16], two repeats of e^{G_n} / p,
+constexpr uint32_t kFactorElems = kPowerAt + kBlockBytes / 4;          // and a block of p; fp32
 constexpr uint32_t kCubeSlots = 2;
 constexpr uint32_t kSlotElems = kL0ABytes / kCubeSlots / 2;
 
@@ -78,8 +79,9 @@ enum Buffer : uint32_t {
   kGateHalves,    // gate pieces
   kKeyDecay,      // [BT, 16]: -e^G times the key factor
   kQueryDecay,    // [BT, 16]: e^G times the query factor and scale
-  kChunkDecay,    // two repeats of e^{G_n}, one in either phase
-  kShiftDiagonal,  // the diagonal blocks of diag(s), fp16
+  kChunkDecay,    // two repeats of e^{G_n} / p, one in either phase; p: see decays.h
+  kPower,         // p of the chunks of a round from their slots, a block each
+  kShiftDiagonal,  // the diagonal blocks of diag(s / p), fp16
   kSolveX,        // [16][8][2][4], see tri_inverse.h
   kColumnLanes,   // column factors of T and of L in the order of kSolveX
   kOutDecay,      // D beta r scale / f below and on the diagonal, of the next chunk
@@ -158,6 +160,7 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   ub(kKeyDecay, "key_decay", F, T, W, kLoad, kState);
   ub(kQueryDecay, "query_decay", F, T, W, kLoad, kState);
   ub(kChunkDecay, "chunk_decay", F, 2, T, kLoad, kState);
+  ub(kPower, "power", F, kTurns, kBlockBytes / 4, kLoad, kState);
   ub(kShiftDiagonal, "shift_diagonal", H, kBlocksPerSide * W, W, kLoad, kState);
   ub(kSolveX, "solve_x", F, kSubBlock * kSubBlock / 2, kLanes, kLoad, kState);
   ub(kColumnLanes, "column_lanes", F, kSubBlock, kLanes, kLoad, kState);

@@ -6,6 +6,11 @@
 // -e^G K S^T on the Cube; and f with the sign of c and |f| in [1, 2) for all but the smallest |c|, which scales the columns of T. So neither
 // a small beta nor a small F makes T small. P is made from T, so its factors are divided by f, and f must leave T its bits: a token with |c|
 // below 2^-33 adds nothing to the state (s = 0, f = 1).
+//
+// Where strong gates leave nothing of the state before and only small weights are near the chunk's end, all of c is small, and F V' would
+// lie near the absolute floor of fp16 halves. So s is divided by p, a power of two that brings the largest of |c| and e^{G_n} to [1/2, 1),
+// and e^{G_n} too; what is accumulated is S / p, and becomes S again, exactly, before it is cut into halves (which have to be those of S: a
+// run that starts from a stored S knows no p). p is a scalar, and for most chunks 1; it is read a round later, when it is long there.
 #ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_DECAYS_H_
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_DECAYS_H_
 
@@ -19,6 +24,7 @@
 namespace chunk_gdr {
 
 constexpr float kSmallestShift = 0x1p-24f;
+constexpr float kSmallWeight = 0.5f;
 // The upper half of an fp32's exponents, from 2^-63 to 2, have this bit; it alone is 2^-63. So a weight of at least 2^-33, brought to that
 // edge, leaves 2^-63 there, a smaller one nothing; and a NaN counts as a weight.
 constexpr uint32_t kUpperExponents = 0x20000000u;
@@ -81,12 +87,12 @@ class ChunkDecays {
         break;
       case 5:
         AscendC::Adds(out_of_range, out_of_range, 1.0f, kChunk);
-        AscendC::Cast(Shifts(), shift, AscendC::RoundMode::CAST_NONE, kChunk);
+        AscendC::WholeReduceMax<float>(Largest(), shift, kChunk, 1, 1, 1, kChunk / kFloatsPerBlock);
+        Signal<HardEvent::V_S>(kLargestShiftKnown);
         break;
       case 6:
         AscendC::Add(mantissa, mantissa, out_of_range, kChunk);
         AscendC::Muls(Of(kColumnOfP), Vector(kBetaVector), tiling_.scale_mantissa, kChunk);
-        DiagonalOfShifts();
         break;
       case 7:
         AscendC::Div(Of(kColumnOfP), Of(kColumnOfP), mantissa, kChunk);
@@ -101,6 +107,41 @@ class ChunkDecays {
     }
   }
 
+  // In the next round: p, and diag(s / p).
+  __aicore__ inline void ShiftStep(uint32_t step) {
+    if (!active_) {
+      return;
+    }
+    const StageScope stage(kSolve);
+    const auto shift = Of(kShift);
+    switch (step) {
+      case 0:
+        ChoosePower();
+        AscendC::Muls(shift, shift, 1.0f / power_, kChunk);
+        break;
+      case 1:
+        AscendC::Cast(Shifts(), shift, AscendC::RoundMode::CAST_NONE, kChunk);
+        break;
+      default:
+        DiagonalOfShifts();
+        break;
+    }
+  }
+
+  // Chunk-parallel: e^{G_n} / p, and p behind its two repeats, where they leave for the chunk's slot.
+  __aicore__ inline void PowerToFactors() {
+    if (!active_) {
+      return;
+    }
+    const StageScope stage(kSolve);
+    const auto decay = Late<kDecays>(0)[kChunk * kFractal];
+    AscendC::Muls(decay, decay, 1.0f / power_, 2 * kRepeatFloats);
+    AscendC::Duplicate(decay[2 * kRepeatFloats], power_, kFloatsPerBlock);
+  }
+
+  // p of the chunk that was handed over last.
+  __aicore__ inline float power() const { return power_; }
+
   // The row factors of the inter-chunk lane, which must be through with those of the chunk before; and of P's decay.
   __aicore__ inline void HandOver() {
     if (!active_) {
@@ -113,7 +154,7 @@ class ChunkDecays {
     const auto query = Get<kQueryDecay, float>();
     AscendC::Muls(key, decays, -1.0f, kTile);
     AscendC::Muls(query, decays, tiling_.scale_mantissa, kTile);
-    AscendC::Muls(Get<kChunkDecay, float>(), decays[kTile], 1.0f, 2 * kRepeatFloats);
+    AscendC::Muls(Get<kChunkDecay, float>(), decays[kTile], 1.0f / power_, 2 * kRepeatFloats);
     if (tiling_.use_qk_l2norm) {
       const StageScope norm(kState);
       const auto factors = Get<kNormSum, float>();  // [BT, 16]
@@ -137,6 +178,19 @@ class ChunkDecays {
     for (uint32_t s = 0; s < kSide; ++s) {
       const uint32_t block = s + 1 == kSide ? s : kSide + FirstBelow(s + 1) - 1;
       AscendC::Mul(row[s * kFractal], Late<kSegments>(0)[block * kFractalElems + kFractalElems - kFractal], beta[s * kFractal], kFractal);
+    }
+  }
+
+  // A NaN leaves p at 1.
+  __aicore__ inline void ChoosePower() {
+    Await<HardEvent::V_S>(kLargestShiftKnown);
+    const float shift = Largest().GetValue(0);
+    const float decay = Late<kDecays>(0)[kChunk * kFractal].GetValue(0);
+    Handoff<HardEvent::S_V>(kLargestShiftRead);
+    const float largest = shift > decay ? shift : decay;
+    power_ = 1.0f;
+    while (largest < kSmallWeight * power_ && power_ > kSmallestShift) {
+      power_ *= 0.5f;
     }
   }
 
@@ -167,7 +221,9 @@ class ChunkDecays {
   }
 
   __aicore__ inline LocalTensor<float> Of(DecayVector which) { return Get<kDecayVectors, float>()[which * kChunk]; }
-  // s in fp16, in the place of the weights, which are not needed any more.
+  // The largest s and its token, in the place of what says which are in range.
+  __aicore__ inline LocalTensor<float> Largest() { return Of(kInRange); }
+  // s / p in fp16, in the place of the weights, which are not needed any more.
   __aicore__ inline LocalTensor<half> Shifts() { return Of(kWeight).template ReinterpretCast<half>(); }
   __aicore__ inline LocalTensor<float> Vector(TokenVector which) {
     return Get<kVectors, float>()[(chunk_.Handover() * kTokenVectors + which) * kChunk];
@@ -187,6 +243,7 @@ class ChunkDecays {
   const ChunkGatedDeltaRuleTiling& tiling_;
   Chunk chunk_;
   bool active_ = false;
+  float power_ = 1.0f;  // p
 };
 
 }  // namespace chunk_gdr

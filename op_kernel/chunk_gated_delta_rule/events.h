@@ -25,6 +25,8 @@ enum MToV : int32_t { kOutReady = 2, kScoresProduct = 4, kCombineProduct = 5 }; 
 enum Mte3ToV : int32_t { kStateRowsLeft = 0, kConstantsCopied = 2, kOutRowsLeft = 3, kScoresLeft = 4, kSlotLeft = 5 };
 enum Mte2ToV : int32_t { kKeysArrived = 0, kQueriesArrived = 1, kValuesArrived = 2, kStateRowsArrived = 3 };
 enum VToMte2 : int32_t { kStateRowsRead = 0, kGatesRead = 2 };
+enum VToS : int32_t { kLargestShiftKnown = 0, kPowerInUb = 1 };
+enum SToV : int32_t { kLargestShiftRead = 0, kPowerRead = 1 };
 enum Mte3ToMte2 : int32_t { kRows0Left = 0, kRows1Left = 1 };
 
 // Chunk-parallel; each for turn 0, and the next id for turn 1.

@@ -44,8 +44,9 @@ class ChunkHandover {
   }
 
   // The factors of a chunk whose diagonal blocks are through; T and P of the one before it. In one go, because what MTE3 promises after a
-  // store comes true when the store has arrived. Since they were made V has handed over to MTE3.
+  // store comes true when the store has arrived.
   __aicore__ inline void Store(const Chunk& next, const Chunk& done) {
+    Handoff<HardEvent::V_MTE3>(kOutRowsReady);  // the rows of out have left
     if (next.HasTokens()) {
       const StageScope stage(kSolve);
       const int64_t slot = Slot(next);
@@ -128,6 +129,7 @@ class ChunkHandover {
     Await<HardEvent::MTE2_MTE1>(kFactorsArrived + t);
     AscendC::DataCopy(Get<kKeyDecay, half>(), Factors(t), 2 * kChunk * kFractal);
     AscendC::DataCopy(Get<kChunkDecay, half>(), Factors(t)[2 * kChunk * kFractal], 2 * 2 * kRepeatFloats);
+    AscendC::DataCopy(Get<kPower, half>()[t * kHalvesPerBlock], Factors(t)[2 * kPowerAt], kHalvesPerBlock);
     Signal<HardEvent::MTE1_V>(kFactorsInUb);
   }
 
@@ -137,6 +139,7 @@ class ChunkHandover {
     }
     const StageScope stage(kLoad);
     Await<HardEvent::MTE1_V>(kFactorsInUb);
+    Signal<HardEvent::V_S>(kPowerInUb);
     AscendC::Muls(Get<kQueryDecay, float>(), Get<kKeyDecay, float>(), tiling_.scale_mantissa, kChunk * kFractal);
   }
 
@@ -146,6 +149,17 @@ class ChunkHandover {
     }
     const StageScope stage(kLoad);
     AscendC::Muls(Get<kKeyDecay, float>(), Get<kKeyDecay, float>(), -1.0f, kChunk * kFractal);
+  }
+
+  // p of the chunk whose factors are in UB, read long after they came.
+  __aicore__ inline float Power(const Chunk& chunk) {
+    if (!chunk.HasTokens()) {
+      return 1.0f;
+    }
+    Await<HardEvent::V_S>(kPowerInUb);
+    const float power = Get<kPower, float>()[chunk.Turn() * kFloatsPerBlock].GetValue(0);
+    Handoff<HardEvent::S_V>(kPowerRead);
+    return power;
   }
 
   // The last promises are met.

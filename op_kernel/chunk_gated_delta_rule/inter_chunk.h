@@ -20,8 +20,10 @@ class InterChunk : public InterProducts<Table> {
     slices_.k = static_cast<uint32_t>(tiling.k_dim) / kFractal;
   }
 
-  __aicore__ inline void Start(const Chunk& chunk) {
+  // power: what the chunk's weights and e^{G_n} are divided by, see decays.h.
+  __aicore__ inline void Start(const Chunk& chunk, float power) {
     chunk_ = chunk;
+    SetPower(power);
     if (!chunk_.exists) {
       return;
     }
@@ -35,6 +37,9 @@ class InterChunk : public InterProducts<Table> {
       Store(gm_.chunk_state, chunk_.state_row);
     }
   }
+
+  // Before the state is rounded.
+  __aicore__ inline void SetPower(float power) { power_ = power; }
 
   __aicore__ inline void Finish() {
     if (chunk_.HasTokens() && chunk_.last) {
@@ -194,6 +199,9 @@ class InterChunk : public InterProducts<Table> {
     }
     const StageScope stage(kState);
     Await<HardEvent::M_V>(t);
+    if (power_ != 1.0f) {
+      RestoreState(t);
+    }
     if (!chunk_.last) {
       StateHiToL1(t);
     }
@@ -300,6 +308,20 @@ class InterChunk : public InterProducts<Table> {
     this->QueryProducts();
   }
 
+  // S / p in L0C becomes S, through where its halves are about to be.
+  __aicore__ inline void RestoreState(uint32_t t) {
+    const auto rows = Of<kSliceHalves, float>(t);
+    for (uint32_t piece = 0; piece < StateRows<Table, StateT>::kPieces && HasPiece(t, piece); ++piece) {
+      const uint32_t fractals = slices_.strips[t] * state_.PieceStrips(piece);
+      CopyResult(rows, state_.Piece(t, piece), 1, fractals, 0, 0);
+      VectorDone();
+      AscendC::Muls(rows, rows, power_, state_.PieceElems(t, piece));
+      VectorDone();
+      PreloadResult(state_.Piece(t, piece), rows, fractals);
+      VectorDone();
+    }
+  }
+
   __aicore__ inline void StateHiToL1(uint32_t t) {
     const uint32_t fractals = slices_.StateFractals(t);
     CopyResult(Of<kSliceHalves, half>(t), Of<kStateC, float>(t), 1, fractals, 0, 0);
@@ -351,6 +373,7 @@ class InterChunk : public InterProducts<Table> {
   StateRows<Table, StateT> state_;
   OutRows<Table, StateT> out_;
   bool state_ready_[kTiles] = {};
+  float power_ = 1.0f;
 };
 
 }  // namespace chunk_gdr

@@ -22,7 +22,7 @@ constexpr uint64_t kZerosBytes = static_cast<uint64_t>(kChunk) * kMaxHeadDim * 2
 constexpr __aicore__ uint64_t HandoverOffset(uint64_t cores) { return ZerosOffset(cores) + kZerosBytes; }
 
 // What a slot hands over, in fp16 elements: T, row of blocks by row of blocks, and P as a list (lower.h), each hi, then lo; the diagonal
-// blocks of diag(s); e^G as [BT, 16] and two repeats of e^{G_n}, in fp32.
+// blocks of diag(s / p); factors in fp32.
 constexpr uint32_t kSlotT = 0;
 constexpr uint32_t kSlotOutWeight = kSlotT + 2 * kLowerBlocks * kFractalElems;
 constexpr uint32_t kSlotShift = kSlotOutWeight + 2 * kLowerBlocks * kFractalElems;

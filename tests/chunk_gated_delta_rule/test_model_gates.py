@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from chunk_gdr.cases import GATES, Case, Inputs, make_inputs, raw_gate
+from chunk_gdr.cases import GATES, Case, Inputs, chunk_state_like, make_inputs, raw_gate
 from chunk_gdr.compare import compare_out, compare_state
 from chunk_gdr.reference import recurrence
 
@@ -49,6 +49,30 @@ def test_a_state_far_below_the_values_that_made_it(check, size, gate, live, dim)
     x.value[live:] = 0
     x.g = torch.full_like(x.g, gate)
     assert recurrence(**x.arguments()).final_state.abs().max() > 2.0**-6
+    check(x)
+
+
+@pytest.mark.parametrize("dim", [64, 80, 96, 128])
+@pytest.mark.parametrize("live", [130, 177])
+@pytest.mark.parametrize("gate, beta", [(-5.0, 2.0**-8), (-50.0, 2.0**-12), (-316.0, 0.003), (-math.inf, 2.0**-20), (-1.0, 2.0**-10)])
+def test_a_chunk_of_small_weights(check, gate, beta, live, dim):
+    """Strong gates leave of a chunk its last tokens, and these have a small beta: the state is far below fp16's absolute floor of what
+    made it, and has the accuracy of any state; so have its rows of chunk_state and what the next chunk makes of it."""
+    x = make_inputs(replace(BASE, lengths=(live,), dk=dim, dv=dim, gate="zero", beta=0.9))
+    x.g = torch.full_like(x.g, gate)
+    x.g[64:96] = -1e-3
+    x.beta[48:64] = beta
+    x.beta[live - 16 :] = beta
+    x.chunk_state = chunk_state_like(x)
+    check(x)
+
+
+@pytest.mark.parametrize("gate", [-0.02, -0.1, -0.5])
+@pytest.mark.parametrize("size", [1.0, 2.0**14])
+def test_a_state_that_only_decays(check, gate, size):
+    """beta is 0: weights are nothing at all, and e^{G_n} is what is left of a chunk."""
+    x = make_inputs(replace(BASE, lengths=(130,), gate="zero", beta=0.0, state_size=size))
+    x.g = torch.full_like(x.g, gate)
     check(x)
 
 

@@ -118,6 +118,23 @@ def test_a_split_at_a_chunk_changes_no_bit(run, cuts, case):
     assert torch.equal(state, whole.final_state)
 
 
+@pytest.mark.parametrize("dim", [64, 80, 96, 128])
+@pytest.mark.parametrize("gate, beta", [(-0.15, 1e-3), (-0.3, 0.02), (-5.0, 2.0**-9)])
+def test_a_split_after_a_chunk_of_small_weights_changes_no_bit(run, gate, beta, dim):
+    """Inside the run the chunk's weights are divided by a power of two, which the state that is passed on must not show."""
+    x = make_inputs(replace(BASE, lengths=(192,), dk=dim, dv=dim, beta=0.9))
+    x.g = torch.full_like(x.g, gate)
+    x.beta[16:64] = beta
+    x.beta[96:128] = beta
+    x.chunk_state = chunk_state_like(x)
+    whole = run(x)
+    first = run(cut(x, 0, 64, x.initial_state))
+    second = run(cut(x, 64, 192, first.final_state))
+    assert torch.equal(first.final_state[0], whole.chunk_state[1])
+    assert torch.equal(torch.cat([first.out, second.out]), whole.out)
+    assert torch.equal(second.final_state, whole.final_state)
+
+
 @pytest.mark.parametrize("point", [1, 17, 63, 65, 299])
 @pytest.mark.parametrize("gate", ["qwen", "-1e-3"])
 def test_a_split_elsewhere_agrees(run, point, gate):

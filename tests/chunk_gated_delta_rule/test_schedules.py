@@ -25,6 +25,8 @@ CASES = {
     "two-chunks": Case(lengths=(128,), nk=1, nv=2, dk=64, dv=64, state=None),
     "no-gates": Case(lengths=(150,), nk=1, nv=2, dk=64, dv=64, gate="none", beta="none"),
     "chunk-state": Case(lengths=(250, 64), nk=1, nv=1, dk=64, dv=64, chunk_state=True),
+    "small-weights": Case(lengths=(330,), nk=1, nv=1, dk=64, dv=64, gate="-5", beta=0.004, v_size=0.1),
+    "negative-beta": Case(lengths=(200,), nk=1, nv=1, dk=64, dv=64, beta=-0.25),
     "scale-one": Case(lengths=(200,), nk=1, nv=1, dk=96, dv=96, scale=1.0),
 }
 

@@ -24,7 +24,7 @@ V_STRIPS = (1, 4, 8)
 WIDE = 5  # strips of k from which on another queue decides
 FEW, MANY = 4, 8  # chunks
 SHARED_STRIPS = (4, 5, 6, 8)
-SHARED_CHUNKS = (4, 13, 24, 41, 64)
+SHARED_CHUNKS = (4, 13, 24, 41, 64, 100)
 ROUNDS_TO_SLOT = 3  # from the fetch of a chunk to its slot
 GM_LATENCY = 700  # of a state's first piece; the others follow it at once
 
@@ -92,10 +92,10 @@ def fit(k_strips: Sequence[int] = K_STRIPS, v_strips: Sequence[int] = V_STRIPS) 
 def shared_fit() -> dict[str, Fit]:
     """What the chunk-parallel schedule costs, from launches of different lengths and slices.
 
-    Their cycles beside those of the launch and the item are a sum: a round of two chunks, what a chunk of one's own adds to
-    it, a round before the first, a meeting; all but the last depend on the dims.
+    Their cycles beside those of the launch and the item are a sum: rounds of two chunks, which take less where Dv is a
+    single strip; what a chunk of one's own on its way to a slot adds to them; rounds before the first; meetings.
     """
-    rows, values = [], []
+    rows, values, totals = [], [], []
     for r in SHARED_STRIPS:
         for heads in (1, 2, 4):
             for chunks in SHARED_CHUNKS:
@@ -103,20 +103,22 @@ def shared_fit() -> dict[str, Fit]:
                 with tiling.schedule("chunk-parallel"):
                     p = plan_of_case(case)
                     cycles = call_operator(make_inputs(case), "model", checked=False).model["model_cycles"]["total"]
-                s, rounds = p.v_tile_dim // 16, -(-chunks // 2)
-                own, early = -(-chunks // p.v_tiles), p.rounds_apart + ROUNDS_TO_SLOT
-                terms = [rounds * x for x in (1, r, s, r * s)] + [own, own * r, early, early * r]
+                s, rounds, own = p.v_tile_dim // 16, -(-chunks // 2), -(-chunks // p.v_tiles)
+                early = p.rounds_apart + ROUNDS_TO_SLOT
+                terms = [rounds, rounds * r, rounds * s, rounds * r * s, rounds * (s == 1), own, own * r, early, early * r]
                 rows.append([*terms, -(-rounds // p.rounds_apart)])
                 values.append(cycles - p.launch_cycles - p.item_cycles)
-    weight = 1 / np.array(values)
-    solution = np.linalg.lstsq(np.array(rows) * weight[:, None], np.array(values) * weight, rcond=None)[0]
-    worst = float(np.abs(np.array(rows) @ solution * weight - 1).max() * 100)
+                totals.append(cycles)
+    terms, values = np.array(rows) / np.array(totals)[:, None], np.array(values) / np.array(totals)
+    solution = np.linalg.lstsq(terms, values, rcond=None)[0]
+    worst = float(np.abs(terms @ solution - values).max() * 100)
     one = [float(x) for x in solution]
     return {
         "round": Fit(*one[:4], worst),
-        "own chunk": Fit(*one[4:6], 0.0, 0.0, worst),
-        "early round": Fit(*one[6:8], 0.0, 0.0, worst),
-        "meeting": Fit(one[8], 0.0, 0.0, 0.0, worst),
+        "single strip": Fit(one[4], 0.0, 0.0, 0.0, worst),
+        "own chunk": Fit(*one[5:7], 0.0, 0.0, worst),
+        "early round": Fit(*one[7:9], 0.0, 0.0, worst),
+        "meeting": Fit(one[9], 0.0, 0.0, 0.0, worst),
     }
 
 

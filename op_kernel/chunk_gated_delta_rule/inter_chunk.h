@@ -198,9 +198,10 @@ class InterChunk : public InterProducts<Table> {
       return;
     }
     const StageScope stage(kState);
-    Await<HardEvent::M_V>(t);
-    if (power_ != 1.0f) {
-      RestoreState(t);
+    if (power_ == 1.0f) {
+      Await<HardEvent::M_V>(t);
+    } else if (t == 0) {
+      RestoreState();
     }
     if (!chunk_.last) {
       StateHiToL1(t);
@@ -308,16 +309,25 @@ class InterChunk : public InterProducts<Table> {
     this->QueryProducts();
   }
 
-  // S / p in L0C becomes S, through where its halves are about to be.
-  __aicore__ inline void RestoreState(uint32_t t) {
-    const auto rows = Of<kSliceHalves, float>(t);
-    for (uint32_t piece = 0; piece < StateRows<Table, StateT>::kPieces && HasPiece(t, piece); ++piece) {
-      const uint32_t fractals = slices_.strips[t] * state_.PieceStrips(piece);
-      CopyResult(rows, state_.Piece(t, piece), 1, fractals, 0, 0);
+  // S / p in L0C becomes S, both slices side by side, through where their halves are about to be.
+  __aicore__ inline void RestoreState() {
+    for (uint32_t t = 0; t < kTiles; ++t) {
+      if (Active(t)) {
+        Await<HardEvent::M_V>(t);
+      }
+    }
+    for (uint32_t piece = 0; piece < StateRows<Table, StateT>::kPieces && HasPiece(0, piece); ++piece) {
+      for (uint32_t t = 0; t < kTiles && HasPiece(t, piece); ++t) {
+        CopyResult(Of<kSliceHalves, float>(t), state_.Piece(t, piece), 1, PieceFractals(t, piece), 0, 0);
+      }
       VectorDone();
-      AscendC::Muls(rows, rows, power_, state_.PieceElems(t, piece));
+      for (uint32_t t = 0; t < kTiles && HasPiece(t, piece); ++t) {
+        AscendC::Muls(Of<kSliceHalves, float>(t), Of<kSliceHalves, float>(t), power_, state_.PieceElems(t, piece));
+      }
       VectorDone();
-      PreloadResult(state_.Piece(t, piece), rows, fractals);
+      for (uint32_t t = 0; t < kTiles && HasPiece(t, piece); ++t) {
+        PreloadResult(state_.Piece(t, piece), Of<kSliceHalves, float>(t), PieceFractals(t, piece));
+      }
       VectorDone();
     }
   }
@@ -356,6 +366,7 @@ class InterChunk : public InterProducts<Table> {
     }
   }
 
+  __aicore__ inline uint32_t PieceFractals(uint32_t t, uint32_t piece) const { return slices_.strips[t] * state_.PieceStrips(piece); }
   __aicore__ inline bool HasPiece(uint32_t t, uint32_t piece) const { return Active(t) && state_.PieceStrips(piece) != 0; }
 
   template <uint32_t kId, typename T>

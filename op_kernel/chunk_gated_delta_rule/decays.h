@@ -8,8 +8,8 @@
 // below 2^-33 adds nothing to the state (s = 0, f = 1).
 //
 // Where strong gates leave nothing of the state before and only small weights are near the chunk's end, all of c is small, and F V' would
-// lie near the absolute floor of fp16 halves. So s is divided by p, a power of two that brings the largest of |c| and e^{G_n} to [1/2, 1),
-// and e^{G_n} too; what is accumulated is S / p, and becomes S again, exactly, before it is cut into halves (which have to be those of S: a
+// lie near the absolute floor of fp16 halves. So, if the largest of |c| and e^{G_n} is below 2^-2, s is divided by p, a power of two that
+// brings it to [1/2, 1), and e^{G_n} too; what is accumulated is S / p, and becomes S again, exactly, before it is cut into halves (which have to be those of S: a
 // run that starts from a stored S knows no p). p is a scalar, and for most chunks 1; it is read a round later, when it is long there.
 #ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_DECAYS_H_
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_DECAYS_H_
@@ -24,7 +24,7 @@
 namespace chunk_gdr {
 
 constexpr float kSmallestShift = 0x1p-24f;
-constexpr float kSmallWeight = 0.5f;
+constexpr float kSmallWeight = 0x1p-2f;
 // The upper half of an fp32's exponents, from 2^-63 to 2, have this bit; it alone is 2^-63. So a weight of at least 2^-33, brought to that
 // edge, leaves 2^-63 there, a smaller one nothing; and a NaN counts as a weight.
 constexpr uint32_t kUpperExponents = 0x20000000u;
@@ -189,7 +189,7 @@ class ChunkDecays {
     Handoff<HardEvent::S_V>(kLargestShiftRead);
     const float largest = shift > decay ? shift : decay;
     power_ = 1.0f;
-    while (largest < kSmallWeight * power_ && power_ > kSmallestShift) {
+    while (largest < kSmallWeight && largest < 0.5f * power_ && power_ > kSmallestShift) {
       power_ *= 0.5f;
     }
   }

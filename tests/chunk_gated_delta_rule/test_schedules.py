@@ -26,6 +26,8 @@ CASES = {
     "no-gates": Case(lengths=(150,), nk=1, nv=2, dk=64, dv=64, gate="none", beta="none"),
     "chunk-state": Case(lengths=(250, 64), nk=1, nv=1, dk=64, dv=64, chunk_state=True),
     "small-weights": Case(lengths=(330,), nk=1, nv=1, dk=64, dv=64, gate="-5", beta=0.004, v_size=0.1),
+    "strong-gates": Case(lengths=(400,), nk=1, nv=1, dk=128, dv=128, gate="-5", chunk_state=True),
+    "stronger-gates": Case(lengths=(300,), nk=1, nv=2, dk=64, dv=64, gate="-50", beta=0.01),
     "negative-beta": Case(lengths=(200,), nk=1, nv=1, dk=64, dv=64, beta=-0.25),
     "scale-one": Case(lengths=(200,), nk=1, nv=1, dk=96, dv=96, scale=1.0),
 }

@@ -73,13 +73,49 @@ ChunkGatedDeltaRuleTiling DescribeShapes(const ProblemDesc& problem) {
   return t;
 }
 
+// Calls `use` with the kernel's buffer table.
+template <StateLayout kLayout, typename Use>
+auto WithTable(uint32_t bucket, Use use) {
+  switch (bucket) {
+    case 64: return use(Buffers<64, kLayout>());
+    case 80: return use(Buffers<80, kLayout>());
+    case 96: return use(Buffers<96, kLayout>());
+    default: return use(Buffers<128, kLayout>());
+  }
+}
+
+template <typename Use>
+auto WithTable(uint32_t bucket, StateLayout layout, Use use) {
+  return layout == StateLayout::kNz ? WithTable<StateLayout::kNz>(bucket, use) : WithTable<StateLayout::kNd>(bucket, use);
+}
+
+// Columns of Dv that an item may have: what the chip has room for.
+int32_t MaxItemColumns(uint32_t bucket, StateLayout layout) {
+  return WithTable(bucket, layout, [](auto table) { return static_cast<int32_t>(table.kMaxVCols); });
+}
+
+std::vector<BufferRow> BufferRows(uint32_t bucket, StateLayout layout) {
+  return WithTable(bucket, layout, [](auto table) {
+    static constexpr const char* kMemoryNames[kMemories] = {"UB", "L1", "L0A", "L0B", "L0C"};
+    std::vector<BufferRow> rows;
+    for (uint32_t i = 0; i < kBufferCount; ++i) {
+      const auto& row = table.kTable.rows[i];
+      if (Bytes(row) == 0) continue;
+      rows.push_back({row.name, kMemoryNames[static_cast<uint32_t>(row.memory)], row.dtype == Dtype::kHalf ? "float16" : "float32",
+                      row.rows, row.cols, table.kPlace.offset[i], Bytes(row), static_cast<int>(row.first_stage),
+                      static_cast<int>(row.last_stage)});
+    }
+    return rows;
+  });
+}
+
 // Slices of Dv. Narrow ones reach more cores or share them out more evenly, but every slice does the work that depends on
 // k alone again. The choice is the one whose slowest core is predicted to end first, were all sequences equally long.
 void ChooseSlices(LaunchPlan& plan, const ProblemDesc& problem) {
   const int64_t chunks = ChunksOf(CeilDiv(problem.total_tokens, std::max<int64_t>(problem.batch, 1)));
   int64_t least_cycles = std::numeric_limits<int64_t>::max();
   ChunkGatedDeltaRuleTiling t = plan.tiling;
-  for (t.v_tile_dim = t.v_dim; t.v_tile_dim > 0; t.v_tile_dim -= kFractal) {
+  for (t.v_tile_dim = std::min<int32_t>(t.v_dim, MaxItemColumns(plan.bucket, problem.state_layout)); t.v_tile_dim > 0; t.v_tile_dim -= kFractal) {
     t.v_tiles = CeilDiv(t.v_dim, t.v_tile_dim);
     const int64_t items = problem.batch * t.v_heads * t.v_tiles;
     const int64_t cores = std::clamp<int64_t>(items, 1, problem.core_count);
@@ -96,30 +132,17 @@ void ChooseSlices(LaunchPlan& plan, const ProblemDesc& problem) {
   }
 }
 
-template <uint32_t kBucket>
-std::vector<BufferRow> BufferRows() {
-  static constexpr const char* kMemoryNames[kMemories] = {"UB", "L1", "L0A", "L0B", "L0C"};
-  using Table = Buffers<kBucket>;
-  std::vector<BufferRow> rows;
-  for (uint32_t i = 0; i < kBufferCount; ++i) {
-    const auto& row = Table::kTable.rows[i];
-    rows.push_back({row.name, kMemoryNames[static_cast<uint32_t>(row.memory)], row.dtype == Dtype::kHalf ? "float16" : "float32",
-                    row.rows, row.cols, Table::kPlace.offset[i], Bytes(row), static_cast<int>(row.first_stage),
-                    static_cast<int>(row.last_stage)});
-  }
-  return rows;
-}
-
-std::vector<BufferRow> BufferRows(uint32_t bucket) {
-  switch (bucket) {
-    case 64: return BufferRows<64>();
-    case 80: return BufferRows<80>();
-    case 96: return BufferRows<96>();
-    default: return BufferRows<128>();
-  }
-}
+constexpr const char* kLayoutNames[] = {"kNz", "kNd"};  // by StateLayout
 
 }  // namespace
+
+StateLayout StateLayoutOf(const std::string& name) {
+  const auto* found = std::find(std::begin(kLayoutNames), std::end(kLayoutNames), name);
+  if (found == std::end(kLayoutNames)) {
+    throw std::invalid_argument("chunk_gated_delta_rule tiling: the state layout must be kNz or kNd, got '" + name + "'");
+  }
+  return static_cast<StateLayout>(found - kLayoutNames);
+}
 
 uint32_t BucketOf(int64_t key_dim, int64_t value_dim) {
   const int64_t dim = std::max(key_dim, value_dim);
@@ -136,10 +159,10 @@ LaunchPlan MakeLaunchPlan(const ProblemDesc& problem) {
   plan.tiling = DescribeShapes(problem);
   ChooseSlices(plan, problem);
   plan.schedule = "sequence-major";
-  plan.state_layout = "kNz";
+  plan.state_layout = kLayoutNames[static_cast<uint32_t>(problem.state_layout)];
   plan.workspace.push_back({"core_status", 0, WorkspaceBytes(plan.block_num)});
   plan.workspace_bytes = kSystemWorkspaceBytes + WorkspaceBytes(plan.block_num);
-  plan.buffers = BufferRows(plan.bucket);
+  plan.buffers = BufferRows(plan.bucket, problem.state_layout);
   plan.stage_names.assign(std::begin(kStageNames), std::end(kStageNames));
   for (uint32_t stage = 0; stage < kStageCount; ++stage) {
     plan.stage_lanes.push_back(static_cast<int>(LaneOf(stage)));

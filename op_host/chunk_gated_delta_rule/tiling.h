@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../../op_kernel/chunk_gated_delta_rule/problem.h"
+#include "../../op_kernel/chunk_gated_delta_rule/state_layout.h"
 #include "predict.h"
 
 namespace chunk_gdr::host {
@@ -31,6 +32,7 @@ struct ProblemDesc {
   float scale = 1.0f;
   int64_t gate_stride_elems = 0;
   uint32_t core_count = kAiCores;
+  StateLayout state_layout = kStateLayout;  // that of the kernel that is to run
 };
 
 struct BufferRow {
@@ -65,6 +67,9 @@ struct LaunchPlan {
   std::vector<std::string> stage_names;
   std::vector<int> stage_lanes;  // stages of one lane follow one another, those of different lanes interleave
 };
+
+// "kNz" or "kNd"; throws std::invalid_argument for any other.
+StateLayout StateLayoutOf(const std::string& name);
 
 // Smallest bucket that holds both head dims.
 uint32_t BucketOf(int64_t key_dim, int64_t value_dim);

@@ -22,7 +22,7 @@ enum VToMte3 : int32_t {
 enum Mte3ToMte1 : int32_t { kScoresInL1 = 2, kCombineInL1 = 3, kRowsInL1 = 4 };
 enum MToV : int32_t { kOutReady = 2, kScoresProduct = 4, kCombineProduct = 5 };  // kOutReady + slice
 
-enum Mte3ToV : int32_t { kStateRowsLeft = 0, kConstantsCopied = 2, kOutRowsLeft = 3, kScoresLeft = 4 };
+enum Mte3ToV : int32_t { kStateRowsLeft = 0, kConstantsCopied = 2, kOutRowsLeft = 3, kScoresLeft = 4, kStateHalvesLeft = 5 };
 enum Mte2ToV : int32_t { kKeysArrived = 0, kQueriesArrived = 1, kValuesArrived = 2, kStateRowsArrived = 3 };
 enum VToMte2 : int32_t { kStateRowsRead = 0 };
 enum Mte3ToMte2 : int32_t { kRows0Left = 0, kRows1Left = 1 };

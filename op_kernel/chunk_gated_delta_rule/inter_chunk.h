@@ -1,46 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inter-chunk lane: a chunk meets the state, slice of Dv by slice. S stays in L0C, in fp32, from the first chunk of its item to the
-// last. In steps, between which the Vector queue must be done.
+// The inter-chunk lane: a chunk meets the state, slice of Dv by slice. S stays on chip, in fp32, from the first chunk of its item to the
+// last, in one of two layouts. In steps, between which the Vector queue must be done.
 #ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_INTER_CHUNK_H_
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_INTER_CHUNK_H_
 
-#include "inter_products.h"
 #include "out_rows.h"
-#include "state_rows.h"
+#include "state_nd.h"
+#include "state_nz.h"
 
 namespace chunk_gdr {
 
+template <StateLayout kLayout, typename Table, typename StateT>
+struct StateIn {
+  using Type = StateInNz<Table, StateT>;
+};
 template <typename Table, typename StateT>
-class InterChunk : public InterProducts<Table> {
+struct StateIn<StateLayout::kNd, Table, StateT> {
+  using Type = StateInNd<Table, StateT>;
+};
+
+template <typename Table, typename StateT>
+class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
  public:
   using Tensors = GmTensors<StateT>;
 
   __aicore__ inline InterChunk(OnChip<Table>& chip, CubeSlots& slots, const Tensors& gm, const ChunkGatedDeltaRuleTiling& tiling)
-      : Base(chip, slots), gm_(gm), tiling_(tiling), state_(chip, gm, tiling, slices_), out_(chip, gm, tiling) {
+      : Base(chip, slots, gm, tiling), gm_(gm), tiling_(tiling), out_(chip, gm, tiling) {
     slices_.k = static_cast<uint32_t>(tiling.k_dim) / kFractal;
   }
 
   __aicore__ inline void Start(const Chunk& chunk) {
-    chunk_ = chunk;
+    this->OpenChunk(chunk);
     if (!chunk_.exists) {
       return;
     }
-    slices_.Cut(chunk_.VStrips());
-    for (uint32_t t = 0; t < kTiles; ++t) {
-      state_ready_[t] = false;
-    }
     if (chunk_.first) {
-      state_.Enter(chunk_.item);
-      SplitFresh();
+      this->Enter();
     }
     if (tiling_.has_chunk_state && chunk_.HasTokens()) {
-      Store(gm_.chunk_state, chunk_.state_row);
+      this->Store(gm_.chunk_state, chunk_.state_row);
     }
   }
 
   __aicore__ inline void Finish() {
     if (chunk_.exists && chunk_.last) {
-      Store(gm_.final_state, chunk_.item.sequence);
+      this->Store(gm_.final_state, chunk_.item.sequence);
     }
   }
 
@@ -59,7 +63,7 @@ class InterChunk : public InterProducts<Table> {
   // What is still on its way to GM has arrived.
   __aicore__ inline void Close() { out_.Close(); }
 
-  // --- -e^G K S^T as hi + lo, e^G Q S^T where out is accumulated, e^{G_n} S where S is ---
+  // --- -e^G K S^T as hi + lo, e^G Q S^T where out is accumulated ---
 
   __aicore__ inline void FetchKeyState(uint32_t t) {
     if (!Active(t)) {
@@ -101,7 +105,7 @@ class InterChunk : public InterProducts<Table> {
       return;
     }
     const StageScope stage(kCarry);
-    AwaitState(t);
+    this->AwaitState(t);
     CopyResult(Get<kFetched, float>(), Of<kOutC, float>(t), 1, RowFractals(t), 0, 0);
   }
 
@@ -119,30 +123,6 @@ class InterChunk : public InterProducts<Table> {
     }
     const StageScope stage(kCarry);
     PreloadResult(Of<kOutC, float>(t), Get<kScaled, float>(), RowFractals(t));
-  }
-
-  __aicore__ inline void FetchState(uint32_t t, uint32_t piece) {
-    if (!HasPiece(t, piece)) {
-      return;
-    }
-    const StageScope stage(kCarry);
-    CopyResult(Get<kFetched, float>(), state_.Piece(t, piece), 1, slices_.strips[t] * state_.PieceStrips(piece), 0, 0);
-  }
-
-  __aicore__ inline void DecayState(uint32_t t, uint32_t piece) {
-    if (!HasPiece(t, piece)) {
-      return;
-    }
-    const StageScope stage(kCarry);
-    ScaleAll(Get<kScaled, float>(), Get<kFetched, float>(), Get<kChunkDecay, float>(), state_.PieceElems(t, piece));
-  }
-
-  __aicore__ inline void PreloadState(uint32_t t, uint32_t piece) {
-    if (!HasPiece(t, piece)) {
-      return;
-    }
-    const StageScope stage(kCarry);
-    PreloadResult(state_.Piece(t, piece), Get<kScaled, float>(), slices_.strips[t] * state_.PieceStrips(piece));
   }
 
   // --- Y = s (V - e^G K S^T), then F V' = T Y, each as hi, then lo ---
@@ -181,28 +161,6 @@ class InterChunk : public InterProducts<Table> {
     LoToL1<Compensated::kVNew>(t);
   }
 
-  // --- S as hi, then lo for the next chunk ---
-
-  __aicore__ inline void RoundState(uint32_t t) {
-    if (!Active(t)) {
-      return;
-    }
-    const StageScope stage(kState);
-    Await<HardEvent::M_V>(t);
-    if (!chunk_.last) {
-      StateHiToL1(t);
-    }
-  }
-
-  // S - hi leaves L0C.
-  __aicore__ inline void SendState(uint32_t t) {
-    if (!Compensated::kState || !Active(t) || chunk_.last) {
-      return;
-    }
-    const StageScope stage(kState);
-    StateLoToL1(t);
-  }
-
   // A finished slice of out leaves L0C. A small scale's power of two comes last, and in fp32, so that out is rounded once.
   __aicore__ inline void FetchOut(uint32_t t) {
     if (!Active(t)) {
@@ -227,7 +185,7 @@ class InterChunk : public InterProducts<Table> {
   }
 
  private:
-  using Base = InterProducts<Table>;
+  using Base = typename StateIn<Table::kLayout, Table, StateT>::Type;
   using Base::Active;
   using Base::chip_;
   using Base::chunk_;
@@ -265,65 +223,6 @@ class InterChunk : public InterProducts<Table> {
     Signal<HardEvent::MTE3_MTE1>(t);
   }
 
-  // --- halves of S ---
-
-  // The halves of a fresh S and its products with the first chunk's rows.
-  __aicore__ inline void SplitFresh() {
-    if (!chunk_.HasTokens()) {
-      return;
-    }
-    const StageScope stage(kState);
-    for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
-      StateHiToL1(t);
-      if constexpr (Compensated::kState) {
-        this->SubtractStateHi(t);
-      }
-    }
-    for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
-      if constexpr (Compensated::kState) {
-        StateLoToL1(t);
-      }
-      this->KeyProduct(t, chunk_);
-    }
-    this->QueryProducts();
-  }
-
-  __aicore__ inline void StateHiToL1(uint32_t t) {
-    const uint32_t fractals = slices_.StateFractals(t);
-    CopyResult(Of<kSliceHalves, half>(t), Of<kStateC, float>(t), 1, fractals, 0, 0);
-    Handoff<HardEvent::V_MTE3>(t);
-    AscendC::DataCopy(Of<kStateHiL1, half>(t), Of<kSliceHalves, half>(t), fractals * kFractalElems);
-    Signal<HardEvent::MTE3_MTE1>(t);
-  }
-
-  __aicore__ inline void StateLoToL1(uint32_t t) {
-    const uint32_t fractals = slices_.StateFractals(t);
-    Await<HardEvent::M_V>(t);
-    CopyResult(Of<kSliceHalves, half>(t), Of<kStateC, float>(t), 1, fractals, 0, 0);
-    Handoff<HardEvent::V_MTE3>(t);
-    AscendC::DataCopy(Of<kStateLoL1, half>(t), Of<kSliceHalves, half>(t), fractals * kFractalElems);
-    Signal<HardEvent::MTE3_MTE1>(t);
-  }
-
-  __aicore__ inline void Store(const GlobalTensor<StateT>& to, int64_t row) {
-    for (uint32_t t = 0; t < kTiles; ++t) {
-      if (Active(t)) {
-        AwaitState(t);
-      }
-    }
-    state_.Store(to, row, chunk_.item);
-  }
-
-  // S is whole in L0C, and Q S^T beside it.
-  __aicore__ inline void AwaitState(uint32_t t) {
-    if (!state_ready_[t]) {
-      Await<HardEvent::M_V>(kOutReady + t);
-      state_ready_[t] = true;
-    }
-  }
-
-  __aicore__ inline bool HasPiece(uint32_t t, uint32_t piece) const { return Active(t) && state_.PieceStrips(piece) != 0; }
-
   template <uint32_t kId, typename T>
   __aicore__ inline LocalTensor<T> Get() {
     return chip_.template Get<kId, T>();
@@ -336,9 +235,7 @@ class InterChunk : public InterProducts<Table> {
 
   const Tensors& gm_;
   const ChunkGatedDeltaRuleTiling& tiling_;
-  StateRows<Table, StateT> state_;
   OutRows<Table, StateT> out_;
-  bool state_ready_[kTiles] = {};
 };
 
 }  // namespace chunk_gdr

@@ -11,6 +11,7 @@
 #include "events.h"
 #include "lower.h"
 #include "slices.h"
+#include "state_layout.h"
 
 namespace chunk_gdr {
 
@@ -22,14 +23,6 @@ class InterProducts {
   __aicore__ inline void SubtractResidual(uint32_t t) { SubtractRows<true>(t, kResidual); }
   __aicore__ inline void SubtractShifted(uint32_t t) { SubtractRows<Compensated::kShifted>(t, kResidual); }
   __aicore__ inline void SubtractVNew(uint32_t t) { SubtractRows<Compensated::kVNew>(t, kVNew); }
-
-  __aicore__ inline void SubtractState(uint32_t t) {
-    if (!Compensated::kState || !Active(t) || chunk_.last) {
-      return;
-    }
-    const StageScope stage(kState);
-    SubtractStateHi(t);
-  }
 
   // The next chunk's products with S; no other job may come between those of the slices.
   __aicore__ inline void StateProducts(uint32_t t, const Chunk& next) {
@@ -100,7 +93,7 @@ class InterProducts {
     slots_.Done(slot);
   }
 
-  // S += (F V')^T K.
+  // S += (F V')^T K, if S is in L0C; otherwise the product itself.
   __aicore__ inline void StateProduct(uint32_t t) {
     if (!Active(t)) {
       return;
@@ -121,7 +114,8 @@ class InterProducts {
       LoadAWholeTransposed(slots_.A(slot, piece), v_new[slices_.ValueElems(t)], piece);
     }
     slots_.Loaded(slot);
-    MultiplyHiLo<Compensated::kVNew, false>(Of<kStateC, float>(t), slots_.A(slot), slots_.B(slot), n, slices_.k, kSide, Onto::kSettled);
+    MultiplyHiLo<Compensated::kVNew, false>(Of<kStateC, float>(t), slots_.A(slot), slots_.B(slot), n, slices_.k, kSide,
+                                               kStateInL0C ? Onto::kSettled : Onto::kNothing);
     Signal<HardEvent::M_V>(t);
     slots_.Done(slot);
   }
@@ -129,6 +123,7 @@ class InterProducts {
  protected:
   static constexpr uint32_t kSide = kBlocksPerSide;
   static constexpr uint32_t kMatrix = kSide * kSide;
+  static constexpr bool kStateInL0C = Table::kLayout == StateLayout::kNz;
 
   __aicore__ inline InterProducts(OnChip<Table>& chip, CubeSlots& slots) : chip_(chip), slots_(slots) {}
 
@@ -143,11 +138,6 @@ class InterProducts {
     Signal<HardEvent::M_V>(t);
   }
 
-  __aicore__ inline void SubtractStateHi(uint32_t t) {
-    AddBlocks(slots_, Of<kStateC, float>(t), Of<kStateHiL1, half>(t), Get<kMinusOneL1, half>(), slices_.StateFractals(t), t);
-    Signal<HardEvent::M_V>(t);
-  }
-
   // K S^T; the operands stay for QueryProducts.
   __aicore__ inline void KeyProduct(uint32_t t, const Chunk& next) {
     const auto keys = Get<kKeyQueryL1, half>()[next.InL1() * 2 * kChunk * Table::kBucketDim];
@@ -158,12 +148,14 @@ class InterProducts {
     if (t == 0) {  // for both slices
       LoadA(slots_.A(slot), 0, slices_.k, {keys, 2 * kSide, 0, 0}, 2 * kSide, slices_.k);
     }
-    if constexpr (!Compensated::kState) {
+    if constexpr (!kStateInL0C || !Compensated::kState) {  // otherwise hi was awaited to be subtracted
       Await<HardEvent::MTE3_MTE1>(t);
     }
     LoadBWholeTransposed(slots_.B(slot), Of<kStateHiL1, half>(t), lo);
     if constexpr (Compensated::kState) {
-      Await<HardEvent::MTE3_MTE1>(t);
+      if constexpr (kStateInL0C) {
+        Await<HardEvent::MTE3_MTE1>(t);
+      }
       LoadBWholeTransposed(slots_.B(slot, lo), Of<kStateLoL1, half>(t), lo);
     }
     slots_.Loaded(slot);
@@ -171,7 +163,7 @@ class InterProducts {
     Signal<HardEvent::M_V>(t);
   }
 
-  // Q S^T of both slices, and S put together again.
+  // Q S^T of both slices; and S, if the Cube took it apart, put together again.
   __aicore__ inline void QueryProducts() {
     const uint32_t k = slices_.k;
     const auto queries = slots_.A(slot_of_[0], kSide * k);
@@ -184,10 +176,26 @@ class InterProducts {
       slots_.Done(slot_of_[t]);
     }
     for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
-      if constexpr (Compensated::kState) {
+      if constexpr (kStateInL0C && Compensated::kState) {
         AddBlocks(slots_, Of<kStateC, float>(t), Of<kStateHiL1, half>(t), Get<kOneL1, half>(), slices_.StateFractals(t), kArrived);
       }
       Signal<HardEvent::M_V>(kOutReady + t);
+    }
+  }
+
+  __aicore__ inline void OpenChunk(const Chunk& chunk) {
+    chunk_ = chunk;
+    slices_.Cut(chunk_.VStrips());
+    for (uint32_t t = 0; t < kTiles; ++t) {
+      state_ready_[t] = false;
+    }
+  }
+
+  // Q S^T is in L0C, and S, if it is there, whole.
+  __aicore__ inline void AwaitState(uint32_t t) {
+    if (!state_ready_[t]) {
+      Await<HardEvent::M_V>(kOutReady + t);
+      state_ready_[t] = true;
     }
   }
 
@@ -211,6 +219,7 @@ class InterProducts {
 
  private:
   int32_t slot_of_[kTiles] = {};
+  bool state_ready_[kTiles] = {};
 };
 
 }  // namespace chunk_gdr

@@ -15,7 +15,7 @@ namespace chunk_gdr {
 constexpr uint32_t kFloatNanBits = 0x7FC00000u;
 constexpr uint16_t kHalfNanBits = 0x7E00u;
 
-template <uint32_t kBucket, typename StateT>
+template <uint32_t kBucket, typename StateT, StateLayout kLayout = kStateLayout>
 class ChunkGatedDeltaRule {
  public:
   __aicore__ inline ChunkGatedDeltaRule(const KernelArgs& args, const ChunkGatedDeltaRuleTiling& tiling)
@@ -35,8 +35,9 @@ class ChunkGatedDeltaRule {
 
   __aicore__ inline void Run() {
     const Partition<SequenceLengths> partition(tiling_, lengths_, AscendC::GetBlockNum());
-    ReportStatus(partition.valid() ? kOk : kBadLengths);
-    if (!partition.valid()) {
+    const bool fits = tiling_.v_tile_dim <= static_cast<int32_t>(Table::kMaxVCols);
+    ReportStatus(!fits ? kTooWide : partition.valid() ? kOk : kBadLengths);
+    if (!fits || !partition.valid()) {
       RefuseWithNan();
       return;
     }
@@ -216,6 +217,9 @@ class ChunkGatedDeltaRule {
     combine_.RestOfProduct(2);
     VectorDone();
     loader_.FetchKeys(fetch);
+    if constexpr (kLayout == StateLayout::kNd) {  // before the state takes its place
+      inter_.ArrangeOut(1);
+    }
     combine_.SendInner(2);
     inter_.RoundState(0);
     decays_.FactorStep(0);
@@ -228,9 +232,11 @@ class ChunkGatedDeltaRule {
     inter_.RoundState(1);
     inter_.SubtractState(0);
     combine_.FetchProduct(2);
+    inter_.AddStep(0);
     VectorDone();
     decays_.FactorStep(2);
     combine_.RestOfProduct(2);
+    inter_.AddStep(1);
     VectorDone();
     combine_.SendOuter32();
     inter_.SubtractState(1);
@@ -239,25 +245,35 @@ class ChunkGatedDeltaRule {
     solve_.InvertColumn(4);
     inter_.SendState(1);
     scores_.SubtractHi();
+    inter_.AddStep(2);
     VectorDone();
     decays_.FactorStep(4);
-    inter_.ArrangeOut(1);
-    inter_.StoreOut();
+    if constexpr (kLayout == StateLayout::kNz) {
+      inter_.ArrangeOut(1);
+      inter_.StoreOut();
+    }
     scores_.FetchLo();
     solve_.InvertColumn(5);
+    inter_.AddStep(3);
     VectorDone();
     combine_.QueryKeyTimesT();
     solve_.InvertColumn(6);
     decays_.FactorStep(5);
+    inter_.AddStep(4);
     VectorDone();
     decays_.FactorStep(6);
     solve_.InvertColumn(7);
     scores_.MaskLo();
+    inter_.AddStep(5);
     VectorDone();
     decays_.FactorStep(7);
     scores_.SendLo();
     solve_.InvertColumn(8);
     combine_.FetchOutWeight();
+    inter_.AddStep(6);
+    if constexpr (kLayout == StateLayout::kNd) {
+      inter_.StoreOut();
+    }
     VectorDone();
     combine_.DecayOutWeight();
     decays_.FactorStep(8);
@@ -283,7 +299,7 @@ class ChunkGatedDeltaRule {
 
   // Tiles in L1 that depend on nothing but the chunk length, and zeros above the diagonals.
   __aicore__ inline void BuildConstants() {
-    const StageScope stage(kCarry);
+    const StageScope stage(Table::kTable.rows[kConstantsUb].first_stage);
     BuildCausalMask(Get<kCausalMask, half>());
     BuildGateMask(Get<kGateMask, half>());
     BuildIdentity(Get<kIdentity, half>(), static_cast<half>(1.0f));
@@ -349,7 +365,7 @@ class ChunkGatedDeltaRule {
 
   template <typename T>
   __aicore__ inline void FillShareWithNan(const GlobalTensor<T>& to, const LocalTensor<T>& tile, int64_t elems) {
-    constexpr int64_t kTile = TileCols(kBucket) * PieceCols(kBucket);
+    constexpr int64_t kTile = TileCols(Table::kMaxVCols) * kFractal;
     const int64_t cores = AscendC::GetBlockNum();
     const int64_t share = RoundUp<int64_t>(CeilDiv<int64_t>(elems, cores), kFractal);  // rows are multiples of 16 elements
     const int64_t begin = share * AscendC::GetBlockIdx();
@@ -371,7 +387,7 @@ class ChunkGatedDeltaRule {
     return chip_.template Get<kId, T>();
   }
 
-  using Table = Buffers<kBucket>;
+  using Table = Buffers<kBucket, kLayout>;
 
   const ChunkGatedDeltaRuleTiling& tiling_;
   AscendC::TPipe pipe_;

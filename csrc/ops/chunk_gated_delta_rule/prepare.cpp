@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <vector>
 
 namespace chunk_gdr::chunk_gated_delta_rule {
@@ -60,10 +61,16 @@ host::ProblemDesc Describe(const Arguments& args, const Sizes& sizes, uint32_t c
   desc.scale = static_cast<float>(args.scale.value_or(1.0));
   desc.gate_stride_elems = GateStride(desc.total_tokens);
   desc.core_count = cores;
+  desc.state_layout = ChosenStateLayout();
   return desc;
 }
 
 }  // namespace
+
+StateLayout ChosenStateLayout() {
+  const char* name = std::getenv("CHUNK_GDR_STATE_LAYOUT");
+  return name == nullptr || *name == '\0' ? kStateLayout : host::StateLayoutOf(name);
+}
 
 std::array<KernelArgument, 10> Prepared::Arguments() const {
   return {{{"query", query, false},

@@ -107,9 +107,9 @@ enum Buffer : uint32_t {
   // inter-chunk
   kConstantsUb,
   kNormTile, kNormSum, kNormVectors,
-  kFetched,  // a piece from L0C
+  kFetched,  // a piece from L0C; kNd: (F V')^T K of a slice, or lo of the state of both
   kScaled, kScaled1,  // it with its factors on its way back; kNd: a slice of S in NZ
-  kOutHalf,
+  kOutHalf,  // kNz: a slice of out; kNd has both of them in norm_tile
   kSliceHalves, kSliceHalves1,  // hi, then lo, of the rows of a slice; or a half of its state, or both
   kStateRows,     // kNd: S in rows, between its chunks too
   kStateDecay,    // kNd: e^{G_n}, so often that a block of S, wherever its bank group, finds one in another
@@ -191,17 +191,17 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   ub(kOutWeightHalves, "out_weight_halves", H, 2 * kLowerBlocks * W, W, kOutWeight, kOutWeight);
 
   ub(kConstantsUb, "constants_ub", H, kSegSide, T, kNd ? kVNew : kCarry, kNd ? kVNew : kCarry);
-  ub(kNormTile, "norm_tile", F, kNorm / W, W, kVNew, kState);
+  ub(kNormTile, "norm_tile", F, kNorm / W, W, kNd ? kState : kVNew, kState);
   ub(kNormSum, "norm_sum", F, T, W, kState, kState);
   ub(kNormVectors, "norm_vectors", F, 4, T, kState, kState);
   ub(kFetched, "fetched", F, kPieceRows + (kNd ? kRepeatRows : 0), W, kResidual, kCarry);
   ub(kScaled, "scaled", F, kPieceRows, W, kResidual, kCarry);
   ub(kScaled1, "scaled_1", F, kNd ? V1 : 0, D, kResidual, kCarry);
-  ub(kOutHalf, "out_half", H, T, V, kVNew, kState);
+  ub(kStateDecay, "state_decay", F, kNd ? 4 : 0, T, kResidual, kState);
+  ub(kOutHalf, "out_half", H, kNd ? 0 : T, V, kVNew, kState);
   ub(kSliceHalves, "slice_halves", H, kHalves, V, kResidual, kState);
   ub(kSliceHalves1, "slice_halves_1", H, kHalves, V1, kResidual, kState);
   ub(kStateRows, "state_rows", F, kNd ? kVCols : 0, StatePitch(D), kLoad, kState);
-  ub(kStateDecay, "state_decay", F, kNd ? 4 : 0, T, kResidual, kCarry);
   // The two sources of an instruction lie in different phases, its destination in another quarter.
   constexpr Buffer kEvenRows[] = {kSolveX, kFetched, kNormTile, kDecays, kSegments, kOutWeight32, kOutDecay, kChunkDecay};
   constexpr Buffer kOddRows[] = {kScaledX, kSolveA, kKeyDecay, kQueryDecay, kDecayColumns, kNormSum};
@@ -215,6 +215,7 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
     t.rows[kScaled].phase = Phase::kEven;
     t.rows[kScaled1].phase = Phase::kEven;
     t.rows[kChunkDecay].phase = Phase::kAny;
+    t.rows[kDecays].phase = Phase::kAny;
   }
   constexpr Buffer kFirstQuarter[] = {kSolveA, kSolveX, kScaledX, kRows0, kOutRows};
   constexpr Buffer kSecondQuarter[] = {kFetched, kConstantsUb, kNormTile, kSegments, kDecays};
@@ -237,7 +238,6 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
     t.rows[kScaled1].quarter = 2;
     t.rows[kStateRows].quarter = 0;
     t.rows[kRows0].quarter = kAnyQuarter;
-    t.rows[kConstantsUb].quarter = 2;
   }
 
   constexpr Memory L1 = Memory::kL1, C = Memory::kL0C;

@@ -48,15 +48,26 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     }
   }
 
+  // kNd: both slices with slice 0, before the state takes their place.
   __aicore__ inline void ArrangeOut(uint32_t t) {
-    if (Active(t)) {
-      out_.Arrange(t, slices_);
+    for (uint32_t i = FirstOf(t); i < EndOf(t); ++i) {
+      if (Active(i)) {
+        out_.Arrange(i, slices_);
+      }
     }
   }
 
+  // kNd: once the state has left for L1.
   __aicore__ inline void StoreOut() {
-    if (chunk_.HasTokens()) {
-      out_.Store(chunk_);
+    if constexpr (Base::kStateInL0C) {
+      StoreRows();
+    }
+  }
+
+  __aicore__ inline void AddStep(uint32_t step) {
+    Base::AddStep(step);
+    if (!Base::kStateInL0C && step + 1 == Base::kAddSteps) {
+      StoreRows();
     }
   }
 
@@ -161,27 +172,34 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     LoToL1<Compensated::kVNew>(t);
   }
 
-  // A finished slice of out leaves L0C. A small scale's power of two comes last, and in fp32, so that out is rounded once.
+  // A finished slice of out leaves L0C; kNd: both with slice 0. A small scale's power of two comes last, and in fp32, so that out is
+  // rounded once.
   __aicore__ inline void FetchOut(uint32_t t) {
-    if (!Active(t)) {
-      return;
-    }
     const StageScope stage(kState);
-    Await<HardEvent::M_V>(kOutReady + t);
-    if (tiling_.scale_power == 1.0f) {
-      CopyResult(Get<kOutHalf, half>(), Of<kOutC, float>(t), 1, RowFractals(t), 0, 0);
-    } else {
-      CopyResult(Get<kNormTile, float>(), Of<kOutC, float>(t), 1, RowFractals(t), 0, 0);  // no norm is being taken
+    for (uint32_t i = FirstOf(t); i < EndOf(t); ++i) {
+      if (!Active(i)) {
+        continue;
+      }
+      Await<HardEvent::M_V>(kOutReady + i);
+      if (tiling_.scale_power == 1.0f) {
+        CopyResult(out_.Rounded(i, slices_), Of<kOutC, float>(i), 1, RowFractals(i), 0, 0);
+      } else {
+        CopyResult(out_.ToScale(i, slices_), Of<kOutC, float>(i), 1, RowFractals(i), 0, 0);
+      }
     }
   }
 
   __aicore__ inline void ScaleOut(uint32_t t) {
-    if (!Active(t) || tiling_.scale_power == 1.0f) {
+    if (tiling_.scale_power == 1.0f) {
       return;
     }
     const StageScope stage(kState);
-    const auto out = Get<kNormTile, float>();
-    AscendC::Muls(out, out, tiling_.scale_power, slices_.ValueElems(t));
+    for (uint32_t i = FirstOf(t); i < EndOf(t); ++i) {
+      if (Active(i)) {
+        const LocalTensor<float> out = out_.ToScale(i, slices_);
+        AscendC::Muls(out, out, tiling_.scale_power, slices_.ValueElems(i));
+      }
+    }
   }
 
  private:
@@ -191,6 +209,16 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
   using Base::chunk_;
   using Base::RowFractals;
   using Base::slices_;
+
+  __aicore__ inline void StoreRows() {
+    if (chunk_.HasTokens()) {
+      out_.Store(chunk_);
+    }
+  }
+
+  // Slices whose out is handled as slice t's turn comes.
+  static __aicore__ inline uint32_t FirstOf(uint32_t t) { return Base::kStateInL0C || t == 0 ? t : kTiles; }
+  static __aicore__ inline uint32_t EndOf(uint32_t t) { return Base::kStateInL0C ? t + 1 : kTiles; }
 
   // --- rows of a slice: L0C -> UB -> L1 ---
 

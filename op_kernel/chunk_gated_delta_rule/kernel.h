@@ -215,16 +215,15 @@ class ChunkGatedDeltaRule {
     loader_.ValuesToL1(next, 7);
     decays_.Exp();
     combine_.RestOfProduct(2);
+    inter_.AddStep(0);
     VectorDone();
     loader_.FetchKeys(fetch);
-    if constexpr (kLayout == StateLayout::kNd) {  // before the state takes its place
-      inter_.ArrangeOut(1);
-    }
     combine_.SendInner(2);
     inter_.RoundState(0);
     decays_.FactorStep(0);
     solve_.InvertColumn(2);
     scores_.SendHi();
+    inter_.AddStep(1);
     VectorDone();
     decays_.FactorStep(1);
     combine_.SecondTimesInner32();
@@ -232,11 +231,11 @@ class ChunkGatedDeltaRule {
     inter_.RoundState(1);
     inter_.SubtractState(0);
     combine_.FetchProduct(2);
-    inter_.AddStep(0);
+    inter_.AddStep(2);
     VectorDone();
     decays_.FactorStep(2);
     combine_.RestOfProduct(2);
-    inter_.AddStep(1);
+    inter_.AddStep(3);
     VectorDone();
     combine_.SendOuter32();
     inter_.SubtractState(1);
@@ -245,35 +244,28 @@ class ChunkGatedDeltaRule {
     solve_.InvertColumn(4);
     inter_.SendState(1);
     scores_.SubtractHi();
-    inter_.AddStep(2);
+    inter_.AddStep(4);
     VectorDone();
     decays_.FactorStep(4);
-    if constexpr (kLayout == StateLayout::kNz) {
-      inter_.ArrangeOut(1);
-      inter_.StoreOut();
-    }
+    inter_.ArrangeOut(1);
+    inter_.StoreOut();
     scores_.FetchLo();
     solve_.InvertColumn(5);
-    inter_.AddStep(3);
+    inter_.AddStep(5);
     VectorDone();
     combine_.QueryKeyTimesT();
     solve_.InvertColumn(6);
     decays_.FactorStep(5);
-    inter_.AddStep(4);
+    inter_.AddStep(6);
     VectorDone();
     decays_.FactorStep(6);
     solve_.InvertColumn(7);
     scores_.MaskLo();
-    inter_.AddStep(5);
     VectorDone();
     decays_.FactorStep(7);
     scores_.SendLo();
     solve_.InvertColumn(8);
     combine_.FetchOutWeight();
-    inter_.AddStep(6);
-    if constexpr (kLayout == StateLayout::kNd) {
-      inter_.StoreOut();
-    }
     VectorDone();
     combine_.DecayOutWeight();
     decays_.FactorStep(8);

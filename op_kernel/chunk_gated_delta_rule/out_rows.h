@@ -19,6 +19,16 @@ class OutRows {
   __aicore__ inline OutRows(OnChip<Table>& chip, const GmTensors<StateT>& gm, const ChunkGatedDeltaRuleTiling& tiling)
       : chip_(chip), gm_(gm), tiling_(tiling) {}
 
+  // A slice on its way from L0C: in fp32 if it is still to be scaled, in the tile of a norm that is not being taken. kNz has one place for
+  // the slices in turn, kNd one for each.
+  __aicore__ inline LocalTensor<float> ToScale(uint32_t t, const Slices& slices) {
+    return chip_.template Get<kNormTile, float>()[Apart(t, slices)];
+  }
+  __aicore__ inline LocalTensor<half> Rounded(uint32_t t, const Slices& slices) {
+    constexpr Buffer kPlace = Table::kLayout == StateLayout::kNz ? kOutHalf : kNormTile;
+    return chip_.template Get<kPlace, half>()[Apart(t, slices)];
+  }
+
   // A slice from NZ to its columns of the rows, rounded on the way if it is in fp32.
   __aicore__ inline void Arrange(uint32_t t, const Slices& slices) {
     const StageScope stage(kState);
@@ -26,10 +36,10 @@ class OutRows {
     const uint32_t pitch = Pitch(slices.strips[0] + slices.strips[1]);
     Close();
     if (tiling_.scale_power != 1.0f) {
-      NzToRows(rows, chip_.template Get<kNormTile, float>(), kChunk, slices.strips[t], pitch);
+      NzToRows(rows, ToScale(t, slices), kChunk, slices.strips[t], pitch);
       return;
     }
-    const auto out = chip_.template Get<kOutHalf, half>();
+    const LocalTensor<half> out = Rounded(t, slices);
     for (uint32_t s = 0; s < slices.strips[t]; ++s) {
       AscendC::Muls(rows[s * kHalvesPerBlock], out[s * kChunk * kFractal], static_cast<half>(1.0f),
                     static_cast<uint64_t>(2 * kRepeatFloats), kChunk / kBlocksPerRepeat,
@@ -60,6 +70,10 @@ class OutRows {
   }
 
  private:
+  static __aicore__ inline uint32_t Apart(uint32_t t, const Slices& slices) {
+    return Table::kLayout == StateLayout::kNz || t == 0 ? 0 : slices.ValueElems(0);
+  }
+
   // Odd, so that rows lie in different bank groups.
   static __aicore__ inline uint32_t Pitch(uint32_t strips) { return strips | 1; }
 

@@ -47,8 +47,7 @@ class StateInNd : public InterProducts<Table> {
     Handoff<HardEvent::MTE3_V>(kStateRowsLeft);
   }
 
-  // Nothing has to go through UB and back. But the decay is needed for longer than it stays where it is.
-  __aicore__ inline void FetchState(uint32_t, uint32_t) {}
+  // e^{G_n} is needed for longer than it stays where it is.
   __aicore__ inline void DecayState(uint32_t t, uint32_t piece) {
     if (t != 0 || piece != 0 || !Active(t)) {
       return;
@@ -57,40 +56,25 @@ class StateInNd : public InterProducts<Table> {
     AscendC::Muls(Get<kStateDecay, float>(), Get<kChunkDecay, float>(), 1.0f, static_cast<uint64_t>(kRepeatFloats), kDecayRepeats,
                   {1, 1, kBlocksPerRepeat, 0});
   }
+
+  // Steps of the other layout.
+  __aicore__ inline void FetchState(uint32_t, uint32_t) {}
   __aicore__ inline void PreloadState(uint32_t, uint32_t) {}
+  __aicore__ inline void RoundState(uint32_t) {}
+  __aicore__ inline void SubtractState(uint32_t) {}
+  __aicore__ inline void SendState(uint32_t) {}
 
   // --- S = e^{G_n} S + (F V')^T K in NZ, from there to its rows, and as hi, then lo for the next chunk ---
 
   static constexpr uint32_t kAddSteps = 7;
 
-  // Slice 1 is two steps behind slice 0: then what it takes from L0C finds the place of slice 0's free.
+  // Slice 1 is two steps behind slice 0: by then the place of what comes from L0C is free again.
   __aicore__ inline void AddStep(uint32_t step) {
     const StageScope stage(kCarry);
-    switch (step) {
-      case 0:
-        FetchUpdate(0);
-        break;
-      case 1:
-        AddUpdate(0);
-        break;
-      case 2:
-        RoundHi(0);
-        FetchUpdate(1);
-        break;
-      case 3:
-        LeaveLo(0);
-        AddUpdate(1);
-        break;
-      case 4:
-        RoundLo(0);
-        RoundHi(1);
-        break;
-      case 5:
-        LeaveLo(1);
-        break;
-      default:
-        RoundLo(1);
-        break;
+    for (uint32_t t = 0; t < kTiles; ++t) {
+      if (Active(t) && step >= 2 * t) {
+        SliceStep(t, step - 2 * t);
+      }
     }
   }
 
@@ -101,11 +85,6 @@ class StateInNd : public InterProducts<Table> {
     }
     Base::StateProducts(t, next);
   }
-
-  // Steps of the other layout.
-  __aicore__ inline void RoundState(uint32_t) {}
-  __aicore__ inline void SubtractState(uint32_t) {}
-  __aicore__ inline void SendState(uint32_t) {}
 
  protected:
   __aicore__ inline StateInNd(OnChip<Table>& chip, CubeSlots& slots, const GmTensors<StateT>& gm, const ChunkGatedDeltaRuleTiling& tiling)
@@ -123,40 +102,35 @@ class StateInNd : public InterProducts<Table> {
   static constexpr uint8_t kDecayRepeats = Table::kTable.rows[kStateDecay].rows;
   static constexpr uint8_t kEveryOther = kHalfRows;  // block of an NZ tile: one half of its rows
 
-  __aicore__ inline void FetchUpdate(uint32_t t) {
-    if (!Active(t)) {
-      return;
-    }
-    Await<HardEvent::M_V>(t);
-    CopyResult(Update(), Of<kStateC, float>(t), 1, slices_.StateFractals(t), 0, 0);
-    Decay(t);
-  }
-
-  __aicore__ inline void AddUpdate(uint32_t t) {
-    if (Active(t)) {
-      AscendC::Add(Of<kScaled, float>(t), Of<kScaled, float>(t), Update(), StateElems(t));
-    }
-  }
-
-  __aicore__ inline void RoundHi(uint32_t t) {
-    if (!Active(t)) {
-      return;
-    }
-    ToRows(t);
-    if (!chunk_.last) {
-      SplitHi(t);
-    }
-  }
-
-  __aicore__ inline void LeaveLo(uint32_t t) {
-    if (Compensated::kState && Active(t) && !chunk_.last) {
-      SubtractHi(Of<kScaled, float>(t), Of<kSliceHalves, half>(t), StateElems(t));
-    }
-  }
-
-  __aicore__ inline void RoundLo(uint32_t t) {
-    if (Compensated::kState && Active(t) && !chunk_.last) {
-      SplitLo(t);
+  __aicore__ inline void SliceStep(uint32_t t, uint32_t step) {
+    const bool more = !chunk_.last;  // a next chunk needs the halves
+    switch (step) {
+      case 0:
+        Await<HardEvent::M_V>(t);
+        CopyResult(Update(), Of<kStateC, float>(t), 1, slices_.StateFractals(t), 0, 0);
+        Decay(t);
+        break;
+      case 1:
+        AscendC::Add(Of<kScaled, float>(t), Of<kScaled, float>(t), Update(), StateElems(t));
+        break;
+      case 2:
+        ToRows(t);
+        if (more) {
+          SplitHi(t);
+        }
+        break;
+      case 3:
+        if (more && Compensated::kState) {
+          LeaveLo(t);
+        }
+        break;
+      case 4:
+        if (more && Compensated::kState) {
+          SplitLo(t);
+        }
+        break;
+      default:
+        break;
     }
   }
 
@@ -176,7 +150,7 @@ class StateInNd : public InterProducts<Table> {
     if constexpr (Compensated::kState) {
       VectorDone();
       for (uint32_t t = 0; t < tiles; ++t) {
-        SubtractHi(Of<kScaled, float>(t), Of<kSliceHalves, half>(t), StateElems(t));
+        LeaveLo(t);
       }
       VectorDone();
       for (uint32_t t = 0; t < tiles; ++t) {
@@ -199,6 +173,8 @@ class StateInNd : public InterProducts<Table> {
       HalvesSent(t);
     }
   }
+
+  __aicore__ inline void LeaveLo(uint32_t t) { SubtractHi(Of<kScaled, float>(t), Of<kSliceHalves, half>(t), StateElems(t)); }
 
   __aicore__ inline void SplitLo(uint32_t t) {
     const uint32_t elems = StateElems(t);

@@ -119,7 +119,7 @@ void ChooseSlices(LaunchPlan& plan, const ProblemDesc& problem) {
     t.v_tiles = CeilDiv(t.v_dim, t.v_tile_dim);
     const int64_t items = problem.batch * t.v_heads * t.v_tiles;
     const int64_t cores = std::clamp<int64_t>(items, 1, problem.core_count);
-    const CycleCosts costs = PredictCosts(t, problem.state_is_half);
+    const CycleCosts costs = PredictCosts(t, problem.state_is_half, problem.state_layout);
     const int64_t cycles = costs.launch + CeilDiv(items, cores) * (costs.item + chunks * costs.chunk);
     if (cycles < least_cycles) {
       least_cycles = cycles;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The state in UB, in rows: as in GM it is on chip, and enters and leaves as it is. What decays it makes it NZ, and what adds (F V')^T K,
-// which comes from L0C in NZ, makes it rows again. hi + lo come from the same sum in NZ.
+// The state in UB, in rows: as in GM it is on chip, and enters and leaves as it is. What decays it makes it NZ, where (F V')^T K is added
+// as it comes from L0C; the sum goes back to the rows, and on to L1 as hi + lo.
 #ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_STATE_ND_H_
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_STATE_ND_H_
 
@@ -108,7 +108,7 @@ class StateInNd : public InterProducts<Table> {
       case 0:
         Await<HardEvent::M_V>(t);
         CopyResult(Update(), Of<kStateC, float>(t), 1, slices_.StateFractals(t), 0, 0);
-        Decay(t);
+        ToNz(t);
         break;
       case 1:
         AscendC::Add(Of<kScaled, float>(t), Of<kScaled, float>(t), Update(), StateElems(t));
@@ -140,6 +140,8 @@ class StateInNd : public InterProducts<Table> {
       return;
     }
     const uint32_t tiles = slices_.strips[1] == 0 ? 1 : kTiles;
+    AscendC::Duplicate(Get<kStateDecay, float>(), 1.0f, kDecayRepeats * kRepeatFloats);
+    VectorDone();
     for (uint32_t t = 0; t < tiles; ++t) {
       ToNz(t);
     }
@@ -207,18 +209,19 @@ class StateInNd : public InterProducts<Table> {
 
   // --- between rows and NZ: a repeat takes the same block of eight rows, and the next repeat that of the next strip ---
 
-  // NZ = e^{G_n} S.
-  __aicore__ inline void Decay(uint32_t t) {
+  // NZ = S times the numbers in kStateDecay, which are all the same.
+  __aicore__ inline void ToNz(uint32_t t) {
     // Blocks of S from group g on, an odd number apart, never are in group g + 8.
     constexpr uint32_t kGroups = kPhasePeriodBytes / kBlockBytes;
-    constexpr uint32_t kFirst = (Table::kPlace.offset[kStateRows] - Table::kPlace.offset[kStateDecay]) / kBlockBytes + kBlocksPerRepeat;
+    constexpr uint32_t kDecayGroup = Table::kPlace.offset[kStateDecay] / kBlockBytes % kGroups;
+    constexpr uint32_t kOther = Table::kPlace.offset[kStateRows] / kBlockBytes + kBlocksPerRepeat + kGroups - kDecayGroup;
     const auto nz = Of<kScaled, float>(t);
     const auto state = StateOf(t);
     const auto decay = Get<kStateDecay, float>();
     const uint8_t pitch = static_cast<uint8_t>(PitchBlocks());
     for (uint32_t row = 0; row < slices_.strips[t] * kFractal; row += kRowsPerGroup) {
       for (uint32_t h = 0; h < kHalfRows; ++h) {
-        const uint32_t block = (kFirst + (slices_.Begin(t) + row) * pitch + h) % kGroups;
+        const uint32_t block = (kOther + (slices_.Begin(t) + row) * pitch + h) % kGroups;
         AscendC::Mul(nz[InNz(row, h)], state[InRows(row, h)], decay[block * kFloatsPerBlock], static_cast<uint64_t>(kRepeatFloats),
                      static_cast<uint8_t>(slices_.k), {kEveryOther, pitch, 0, StripBlocks(t), kHalfRows, kHalfRows});
       }
@@ -232,17 +235,6 @@ class StateInNd : public InterProducts<Table> {
       for (uint32_t h = 0; h < kHalfRows; ++h) {
         AscendC::Muls(state[InRows(row, h)], nz[InNz(row, h)], 1.0f, static_cast<uint64_t>(kRepeatFloats),
                       static_cast<uint8_t>(slices_.k), {static_cast<uint16_t>(PitchBlocks()), kEveryOther, kHalfRows, StripBlocks(t)});
-      }
-    }
-  }
-
-  __aicore__ inline void ToNz(uint32_t t) {
-    const auto nz = Of<kScaled, float>(t);
-    const auto state = StateOf(t);
-    for (uint32_t row = 0; row < slices_.strips[t] * kFractal; row += kRowsPerGroup) {
-      for (uint32_t h = 0; h < kHalfRows; ++h) {
-        AscendC::Muls(nz[InNz(row, h)], state[InRows(row, h)], 1.0f, static_cast<uint64_t>(kRepeatFloats),
-                      static_cast<uint8_t>(slices_.k), {kEveryOther, static_cast<uint16_t>(PitchBlocks()), StripBlocks(t), kHalfRows});
       }
     }
   }

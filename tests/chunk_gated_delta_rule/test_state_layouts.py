@@ -30,8 +30,9 @@ def rows(library):
 
 
 @pytest.mark.parametrize("state", ["float32", "float16"])
-@pytest.mark.parametrize("dk, dv", [(64, 64), (80, 80), (96, 96), (128, 128), (16, 16), (128, 16), (16, 128), (80, 48), (48, 96), (100, 33)])
-def test_every_bucket(rows, check_model, dk, dv, state):
+@pytest.mark.parametrize("dim", [16, 64, 80, 96, 128, (128, 16), (16, 128), (80, 48), (48, 96), (100, 33)])
+def test_every_bucket(rows, check_model, dim, state):
+    dk, dv = dim if isinstance(dim, tuple) else (dim, dim)
     x = make_inputs(replace(BASE, dk=dk, dv=dv, state=state))
     result, _ = check_model(x)
     assert result.final_state.dtype == getattr(torch, state)

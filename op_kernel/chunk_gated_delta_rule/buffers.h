@@ -64,7 +64,7 @@ constexpr __aicore__ uint32_t TileCols(uint32_t v_cols) { return RoundUp(CeilDiv
 constexpr __aicore__ uint32_t PieceCols(uint32_t bucket) { return bucket <= kChunk ? bucket : TileCols(bucket); }
 constexpr __aicore__ uint32_t OtherTileCols(uint32_t v_cols) { return v_cols - TileCols(v_cols); }
 // Floats from one row of the state to the next, with kNd. An odd number of blocks, so that rows lie in different bank groups.
-constexpr __aicore__ uint32_t StatePitch(uint32_t k_dim) { return k_dim + kBlockBytes / 4; }
+constexpr __aicore__ uint32_t StatePitch(uint32_t k_dim) { return k_dim + kBlockBytes / sizeof(float); }
 
 enum Buffer : uint32_t {
   // UB, whole kernel
@@ -110,7 +110,7 @@ enum Buffer : uint32_t {
   kFetched,  // a piece from L0C; kNd: (F V')^T K of a slice, or lo of the state of both
   kScaled, kScaled1,  // it with its factors on its way back; kNd: a slice of S in NZ
   kOutHalf,  // kNz: a slice of out; kNd has both of them in norm_tile
-  kSliceHalves, kSliceHalves1,  // hi, then lo, of the rows of a slice; or a half of its state, or both
+  kSliceHalves, kSliceHalves1,  // hi, then lo, of the rows of a slice; or a half of its state
   kStateRows,     // kNd: S in rows, between its chunks too
   kStateDecay,    // kNd: e^{G_n}, so often that a block of S, wherever its bank group, finds one in another
   // L1
@@ -190,6 +190,7 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   ub(kOutWeight32, "out_weight", F, kLowerBlocks * W + kRepeatRows, W, kOutWeight, kOutWeight);
   ub(kOutWeightHalves, "out_weight_halves", H, 2 * kLowerBlocks * W, W, kOutWeight, kOutWeight);
 
+  // kNd: out has left norm_tile before F V' comes, and the state then takes the place of all that is dead in kCarry.
   ub(kConstantsUb, "constants_ub", H, kSegSide, T, kNd ? kVNew : kCarry, kNd ? kVNew : kCarry);
   ub(kNormTile, "norm_tile", F, kNorm / W, W, kNd ? kState : kVNew, kState);
   ub(kNormSum, "norm_sum", F, T, W, kState, kState);
@@ -214,7 +215,7 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   if (kNd) {
     t.rows[kScaled].phase = Phase::kEven;
     t.rows[kScaled1].phase = Phase::kEven;
-    t.rows[kChunkDecay].phase = Phase::kAny;
+    t.rows[kChunkDecay].phase = Phase::kAny;  // these two meet no other source here, and UB is full
     t.rows[kDecays].phase = Phase::kAny;
   }
   constexpr Buffer kFirstQuarter[] = {kSolveA, kSolveX, kScaledX, kRows0, kOutRows};
@@ -237,7 +238,7 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   if (kNd) {
     t.rows[kScaled1].quarter = 2;
     t.rows[kStateRows].quarter = 0;
-    t.rows[kRows0].quarter = kAnyQuarter;
+    t.rows[kRows0].quarter = kAnyQuarter;  // only an l2norm would gain, and the rows of S need the room
   }
 
   constexpr Memory L1 = Memory::kL1, C = Memory::kL0C;

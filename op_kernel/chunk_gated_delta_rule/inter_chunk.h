@@ -64,9 +64,9 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     }
   }
 
-  __aicore__ inline void AddStep(uint32_t step) {
-    Base::AddStep(step);
-    if (!Base::kStateInL0C && step + 1 == Base::kAddSteps) {
+  __aicore__ inline void AddStep(uint32_t t, uint32_t step) {
+    Base::AddStep(t, step);
+    if (!Base::kStateInL0C && t + 1 == kTiles && step + 1 == Base::kAddSteps) {
       StoreRows();
     }
   }

@@ -215,7 +215,7 @@ class ChunkGatedDeltaRule {
     loader_.ValuesToL1(next, 7);
     decays_.Exp();
     combine_.RestOfProduct(2);
-    inter_.AddStep(0);
+    inter_.AddStep(0, 0);
     VectorDone();
     loader_.FetchKeys(fetch);
     combine_.SendInner(2);
@@ -223,7 +223,7 @@ class ChunkGatedDeltaRule {
     decays_.FactorStep(0);
     solve_.InvertColumn(2);
     scores_.SendHi();
-    inter_.AddStep(1);
+    inter_.AddStep(0, 1);
     VectorDone();
     decays_.FactorStep(1);
     combine_.SecondTimesInner32();
@@ -231,11 +231,13 @@ class ChunkGatedDeltaRule {
     inter_.RoundState(1);
     inter_.SubtractState(0);
     combine_.FetchProduct(2);
-    inter_.AddStep(2);
+    inter_.AddStep(0, 2);
+    inter_.AddStep(1, 0);
     VectorDone();
     decays_.FactorStep(2);
     combine_.RestOfProduct(2);
-    inter_.AddStep(3);
+    inter_.AddStep(0, 3);
+    inter_.AddStep(1, 1);
     VectorDone();
     combine_.SendOuter32();
     inter_.SubtractState(1);
@@ -244,19 +246,20 @@ class ChunkGatedDeltaRule {
     solve_.InvertColumn(4);
     inter_.SendState(1);
     scores_.SubtractHi();
-    inter_.AddStep(4);
+    inter_.AddStep(0, 4);
+    inter_.AddStep(1, 2);
     VectorDone();
     decays_.FactorStep(4);
     inter_.ArrangeOut(1);
     inter_.StoreOut();
     scores_.FetchLo();
     solve_.InvertColumn(5);
-    inter_.AddStep(5);
+    inter_.AddStep(1, 3);
     VectorDone();
     combine_.QueryKeyTimesT();
     solve_.InvertColumn(6);
     decays_.FactorStep(5);
-    inter_.AddStep(6);
+    inter_.AddStep(1, 4);
     VectorDone();
     decays_.FactorStep(6);
     solve_.InvertColumn(7);
@@ -357,7 +360,7 @@ class ChunkGatedDeltaRule {
 
   template <typename T>
   __aicore__ inline void FillShareWithNan(const GlobalTensor<T>& to, const LocalTensor<T>& tile, int64_t elems) {
-    constexpr int64_t kTile = TileCols(Table::kMaxVCols) * kFractal;
+    constexpr int64_t kTile = Elems(Table::kTable.rows[kScaled]);
     const int64_t cores = AscendC::GetBlockNum();
     const int64_t share = RoundUp<int64_t>(CeilDiv<int64_t>(elems, cores), kFractal);  // rows are multiples of 16 elements
     const int64_t begin = share * AscendC::GetBlockIdx();

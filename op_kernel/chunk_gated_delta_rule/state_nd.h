@@ -66,15 +66,40 @@ class StateInNd : public InterProducts<Table> {
 
   // --- S = e^{G_n} S + (F V')^T K in NZ, from there to its rows, and as hi, then lo for the next chunk ---
 
-  static constexpr uint32_t kAddSteps = 7;
+  static constexpr uint32_t kAddSteps = 5;
 
-  // Slice 1 is two steps behind slice 0: by then the place of what comes from L0C is free again.
-  __aicore__ inline void AddStep(uint32_t step) {
+  // Two steps of a slice lie between step 0 of slice 0 and that of slice 1: by then the place of what comes from L0C is free again.
+  __aicore__ inline void AddStep(uint32_t t, uint32_t step) {
+    if (!Active(t)) {
+      return;
+    }
     const StageScope stage(kCarry);
-    for (uint32_t t = 0; t < kTiles; ++t) {
-      if (Active(t) && step >= 2 * t) {
-        SliceStep(t, step - 2 * t);
-      }
+    const bool more = !chunk_.last;  // a next chunk needs the halves
+    switch (step) {
+      case 0:
+        Await<HardEvent::M_V>(t);
+        CopyResult(Update(), Of<kStateC, float>(t), 1, slices_.StateFractals(t), 0, 0);
+        ToNz(t);
+        break;
+      case 1:
+        AscendC::Add(Of<kScaled, float>(t), Of<kScaled, float>(t), Update(), StateElems(t));
+        break;
+      case 2:
+        ToRows(t);
+        if (more) {
+          SplitHi(t);
+        }
+        break;
+      case 3:
+        if (more && Compensated::kState) {
+          LeaveLo(t);
+        }
+        break;
+      default:
+        if (more && Compensated::kState) {
+          SplitLo(t);
+        }
+        break;
     }
   }
 
@@ -101,38 +126,6 @@ class StateInNd : public InterProducts<Table> {
   static constexpr uint8_t kHalfRows = kFractal / kFloatsPerBlock;  // blocks of a row of a strip
   static constexpr uint8_t kDecayRepeats = Table::kTable.rows[kStateDecay].rows;
   static constexpr uint8_t kEveryOther = kHalfRows;  // block of an NZ tile: one half of its rows
-
-  __aicore__ inline void SliceStep(uint32_t t, uint32_t step) {
-    const bool more = !chunk_.last;  // a next chunk needs the halves
-    switch (step) {
-      case 0:
-        Await<HardEvent::M_V>(t);
-        CopyResult(Update(), Of<kStateC, float>(t), 1, slices_.StateFractals(t), 0, 0);
-        ToNz(t);
-        break;
-      case 1:
-        AscendC::Add(Of<kScaled, float>(t), Of<kScaled, float>(t), Update(), StateElems(t));
-        break;
-      case 2:
-        ToRows(t);
-        if (more) {
-          SplitHi(t);
-        }
-        break;
-      case 3:
-        if (more && Compensated::kState) {
-          LeaveLo(t);
-        }
-        break;
-      case 4:
-        if (more && Compensated::kState) {
-          SplitLo(t);
-        }
-        break;
-      default:
-        break;
-    }
-  }
 
   // The halves of a fresh S and its products with the first chunk's rows.
   __aicore__ inline void SplitFresh() {

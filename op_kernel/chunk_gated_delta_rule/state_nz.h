@@ -56,7 +56,7 @@ class StateInNz : public InterProducts<Table> {
 
   // Steps of the other layout.
   static constexpr uint32_t kAddSteps = 0;
-  __aicore__ inline void AddStep(uint32_t) {}
+  __aicore__ inline void AddStep(uint32_t, uint32_t) {}
 
   // --- S as hi, then lo for the next chunk ---
 

@@ -40,6 +40,7 @@ constexpr Count kStoreState = {-172, 8.1, 123, 4.2};
 constexpr Count kStateInRows = {146, 6, -27, 25};
 constexpr Count kEnterRows = {-30, 0, 0, -4.3};
 constexpr Count kStoreRows = {0, 0, 0, 0};
+constexpr double kStoredAhead = 800;  // of the copy of an fp32 state for the next chunk, under other work
 
 // A state is copied in pieces; each is under way while the one before becomes NZ, or rows.
 double StateCopy(const ChunkGatedDeltaRuleTiling& t, int64_t v_strips, bool state_is_half) {
@@ -66,8 +67,9 @@ CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& t, bool state_is_half, 
   const double store = copy + (rows ? kStoreRows : kStoreState).At(r, s);
   const double item = kItem.At(r, s) + enter + store;
   const double norm = t.use_qk_l2norm ? kNormChain.At(r, s) : 0;
+  const double chunk_store = store - (rows && !state_is_half ? kStoredAhead : 0);
   const double more = rows ? kStateInRows.At(r, s) : 0;
-  const double chunk = std::max(kChunkChain.At(r, s), kWideChunkChain.At(r, s)) + more + norm + (t.has_chunk_state ? store : 0);
+  const double chunk = std::max(kChunkChain.At(r, s), kWideChunkChain.At(r, s)) + more + norm + (t.has_chunk_state ? chunk_store : 0);
   // The rows of the first chunk are waited for, and a short one has fewer.
   const double missing = static_cast<double>(kChunk - std::min<int64_t>(t.tokens, kChunk));
   const double launch = kLaunch.At(r, s) - missing * (2 * RowCopy(k_strips) + RowCopy(v_strips));

@@ -37,7 +37,7 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     if (chunk_.first) {
       this->Enter();
     }
-    if (tiling_.has_chunk_state && chunk_.HasTokens()) {
+    if (tiling_.has_chunk_state && chunk_.HasTokens() && (chunk_.first || !Base::kStoresAhead)) {
       this->Store(gm_.chunk_state, chunk_.state_row);
     }
   }
@@ -210,9 +210,16 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
   using Base::RowFractals;
   using Base::slices_;
 
+  // And with them, if it can be so early, the state that the next chunk starts from.
   __aicore__ inline void StoreRows() {
-    if (chunk_.HasTokens()) {
-      out_.Store(chunk_);
+    if (!chunk_.HasTokens()) {
+      return;
+    }
+    out_.Store(chunk_);
+    if constexpr (Base::kStoresAhead) {
+      if (tiling_.has_chunk_state && !chunk_.last) {
+        this->StoreAhead(gm_.chunk_state, chunk_.state_row + 1);
+      }
     }
   }
 

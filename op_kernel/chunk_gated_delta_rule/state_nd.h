@@ -47,6 +47,15 @@ class StateInNd : public InterProducts<Table> {
     Handoff<HardEvent::MTE3_V>(kStateRowsLeft);
   }
 
+  // The same where MTE3 has just waited for all that the Vector queue did, and the rows have time to leave until the next sum.
+  static constexpr bool kStoresAhead = sizeof(StateT) == sizeof(float);
+  __aicore__ inline void StoreAhead(const GlobalTensor<float>& to, int64_t row) {
+    const StageScope stage(kCarry);
+    AscendC::DataCopy(to[Offset(row)], Get<kStateRows, float>(), WholeRows(1, 0));
+    Signal<HardEvent::MTE3_V>(kStateRowsLeft);
+    leaving_ = true;
+  }
+
   // e^{G_n} is needed for longer than it stays where it is.
   __aicore__ inline void DecayState(uint32_t t, uint32_t piece) {
     if (t != 0 || piece != 0 || !Active(t)) {
@@ -85,6 +94,7 @@ class StateInNd : public InterProducts<Table> {
         AscendC::Add(Of<kScaled, float>(t), Of<kScaled, float>(t), Update(), StateElems(t));
         break;
       case 2:
+        AwaitLeft();
         ToRows(t);
         if (more) {
           SplitHi(t);
@@ -269,6 +279,13 @@ class StateInNd : public InterProducts<Table> {
     return AscendC::DataCopyParams(static_cast<uint16_t>(Rows()), static_cast<uint16_t>(slices_.k * kHalfRows), from_gap, to_gap);
   }
 
+  __aicore__ inline void AwaitLeft() {
+    if (leaving_) {
+      Await<HardEvent::MTE3_V>(kStateRowsLeft);
+      leaving_ = false;
+    }
+  }
+
   __aicore__ inline int64_t Offset(int64_t row) const {
     return ((row * tiling_.v_heads + chunk_.item.v_head) * tiling_.v_dim + chunk_.item.v_begin) * tiling_.k_dim;
   }
@@ -298,6 +315,7 @@ class StateInNd : public InterProducts<Table> {
   const GmTensors<StateT>& gm_;
   const ChunkGatedDeltaRuleTiling& tiling_;
   bool halves_leave_ = false;  // for L1
+  bool leaving_ = false;       // the rows, for GM
 };
 
 }  // namespace chunk_gdr

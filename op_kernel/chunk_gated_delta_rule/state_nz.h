@@ -55,6 +55,7 @@ class StateInNz : public InterProducts<Table> {
   }
 
   // Steps of the other layout.
+  static constexpr bool kStoresAhead = false;
   static constexpr uint32_t kAddSteps = 0;
   __aicore__ inline void AddStep(uint32_t, uint32_t) {}
 

@@ -118,9 +118,10 @@ def test_plan(rows, dim, widest):
         assert apart or not both_live, (a, b)
 
 
+@pytest.mark.parametrize("changes", [{}, {"chunk_state": True}, {"chunk_state": True, "state": "float16"}], ids=str)
 @pytest.mark.parametrize("dim", [64, 80, 96, 128])
-def test_prediction(rows, dim):
-    case = Case(lengths=(640,), nk=8, nv=8, dk=dim, dv=dim)
+def test_prediction(rows, dim, changes):
+    case = Case(lengths=(640,), nk=8, nv=8, dk=dim, dv=dim, **changes)
     measured = call_operator(make_inputs(case), "model", checked=False).model["model_cycles"]["total"]
     assert plan_of_case(case).predicted_cycles == pytest.approx(measured, rel=0.1)
 

@@ -175,11 +175,11 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
   // A finished slice of out leaves L0C; kNd: both with slice 0. A small scale's power of two comes last, and in fp32, so that out is
   // rounded once.
   __aicore__ inline void FetchOut(uint32_t t) {
-    const StageScope stage(kState);
     for (uint32_t i = FirstOf(t); i < EndOf(t); ++i) {
       if (!Active(i)) {
         continue;
       }
+      const StageScope stage(kState);
       Await<HardEvent::M_V>(kOutReady + i);
       if (tiling_.scale_power == 1.0f) {
         CopyResult(out_.Rounded(i, slices_), Of<kOutC, float>(i), 1, RowFractals(i), 0, 0);
@@ -193,9 +193,9 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     if (tiling_.scale_power == 1.0f) {
       return;
     }
-    const StageScope stage(kState);
     for (uint32_t i = FirstOf(t); i < EndOf(t); ++i) {
       if (Active(i)) {
+        const StageScope stage(kState);
         const LocalTensor<float> out = out_.ToScale(i, slices_);
         AscendC::Muls(out, out, tiling_.scale_power, slices_.ValueElems(i));
       }
@@ -221,6 +221,7 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
         this->StoreAhead(gm_.chunk_state, chunk_.state_row + 1);
       }
     }
+    out_.Leave();
   }
 
   // Slices whose out is handled as slice t's turn comes.

@@ -47,7 +47,8 @@ class OutRows {
     }
   }
 
-  // The rows to GM. What MTE3 promises after that comes true when they have arrived.
+  // The rows to GM. What MTE3 promises after that comes true when they have arrived; Close waits for them and for what else has gone to GM
+  // until Leave.
   __aicore__ inline void Store(const Chunk& chunk) {
     const StageScope stage(kLoad);
     const uint32_t strips = chunk.VStrips();
@@ -58,6 +59,9 @@ class OutRows {
                       AscendC::DataCopyParams(static_cast<uint16_t>(chunk.live), static_cast<uint16_t>(strips),
                                               static_cast<uint16_t>(Pitch(strips) - strips),
                                               static_cast<uint16_t>(row / kFractal - strips)));
+  }
+
+  __aicore__ inline void Leave() {
     Signal<HardEvent::MTE3_V>(kOutRowsLeft);
     leaving_ = true;
   }

@@ -18,11 +18,14 @@ class StateInNd : public InterProducts<Table> {
     const StageScope stage(kCarry);
     if (!tiling_.has_state) {
       AscendC::Duplicate(Get<kStateRows, float>(), 0.0f, Rows() * Pitch());
-      VectorDone();
     } else {
       LoadRows();
     }
-    SplitFresh();
+    AscendC::Duplicate(Get<kStateDecay, float>(), 1.0f, kDecayRepeats * kRepeatFloats);
+    VectorDone();
+    if (chunk_.HasTokens()) {
+      SplitFresh();
+    }
   }
 
   // S to row `row` of a state tensor.
@@ -47,13 +50,12 @@ class StateInNd : public InterProducts<Table> {
     Handoff<HardEvent::MTE3_V>(kStateRowsLeft);
   }
 
-  // The same where MTE3 has just waited for all that the Vector queue did, and the rows have time to leave until the next sum.
+  // The same where MTE3 has just waited for all that the Vector queue did. Whoever calls this waits for the rows to leave before the next
+  // sum is written to them.
   static constexpr bool kStoresAhead = sizeof(StateT) == sizeof(float);
   __aicore__ inline void StoreAhead(const GlobalTensor<float>& to, int64_t row) {
     const StageScope stage(kCarry);
     AscendC::DataCopy(to[Offset(row)], Get<kStateRows, float>(), WholeRows(1, 0));
-    Signal<HardEvent::MTE3_V>(kStateRowsLeft);
-    leaving_ = true;
   }
 
   // e^{G_n} is needed for longer than it stays where it is.
@@ -94,7 +96,6 @@ class StateInNd : public InterProducts<Table> {
         AscendC::Add(Of<kScaled, float>(t), Of<kScaled, float>(t), Update(), StateElems(t));
         break;
       case 2:
-        AwaitLeft();
         ToRows(t);
         if (more) {
           SplitHi(t);
@@ -139,12 +140,7 @@ class StateInNd : public InterProducts<Table> {
 
   // The halves of a fresh S and its products with the first chunk's rows.
   __aicore__ inline void SplitFresh() {
-    if (!chunk_.HasTokens()) {
-      return;
-    }
     const uint32_t tiles = slices_.strips[1] == 0 ? 1 : kTiles;
-    AscendC::Duplicate(Get<kStateDecay, float>(), 1.0f, kDecayRepeats * kRepeatFloats);
-    VectorDone();
     for (uint32_t t = 0; t < tiles; ++t) {
       ToNz(t);
     }
@@ -169,39 +165,35 @@ class StateInNd : public InterProducts<Table> {
     AwaitHalves();
   }
 
-  // hi waits in the slice's own place, and lo where (F V')^T K was; lo takes hi along to L1.
+  // hi waits in the slice's own place, and lo where (F V')^T K was; the last of them takes both to L1.
   __aicore__ inline void SplitHi(uint32_t t) {
     Round(Of<kSliceHalves, half>(t), Of<kScaled, float>(t), StateElems(t));
     if constexpr (!Compensated::kState) {
-      Handoff<HardEvent::V_MTE3>(t);
-      HiToL1(t);
-      HalvesSent(t);
+      HalvesToL1(t);
     }
   }
 
   __aicore__ inline void LeaveLo(uint32_t t) { SubtractHi(Of<kScaled, float>(t), Of<kSliceHalves, half>(t), StateElems(t)); }
 
   __aicore__ inline void SplitLo(uint32_t t) {
-    const uint32_t elems = StateElems(t);
-    const LocalTensor<half> lo = Get<kFetched, half>()[t == 0 ? 0 : StateElems(0)];
-    Round(lo, Of<kScaled, float>(t), elems);
+    Round(LoOf(t), Of<kScaled, float>(t), StateElems(t));
+    HalvesToL1(t);
+  }
+
+  __aicore__ inline void HalvesToL1(uint32_t t) {
     Handoff<HardEvent::V_MTE3>(t);
-    HiToL1(t);
-    AscendC::DataCopy(Of<kStateLoL1, half>(t), lo, elems);
-    HalvesSent(t);
-  }
-
-  __aicore__ inline void HiToL1(uint32_t t) {
     AscendC::DataCopy(Of<kStateHiL1, half>(t), Of<kSliceHalves, half>(t), StateElems(t));
-  }
-
-  __aicore__ inline void HalvesSent(uint32_t t) {
+    if constexpr (Compensated::kState) {
+      AscendC::DataCopy(Of<kStateLoL1, half>(t), LoOf(t), StateElems(t));
+    }
     Signal<HardEvent::MTE3_MTE1>(t);
     if (t + 1 == kTiles || slices_.strips[t + 1] == 0) {
       Signal<HardEvent::MTE3_V>(kStateHalvesLeft);
       halves_leave_ = true;
     }
   }
+
+  __aicore__ inline LocalTensor<half> LoOf(uint32_t t) { return Get<kFetched, half>()[t == 0 ? 0 : StateElems(0)]; }
 
   __aicore__ inline void AwaitHalves() {
     if (halves_leave_) {
@@ -258,7 +250,6 @@ class StateInNd : public InterProducts<Table> {
       for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
         CastRows(StateOf(t), Of<kSliceHalves, half>(t), PitchBlocks(), slices_.k, slices_.strips[t] * kFractal);
       }
-      VectorDone();
     }
   }
 
@@ -277,13 +268,6 @@ class StateInNd : public InterProducts<Table> {
   // All rows of the item, with gaps in blocks.
   __aicore__ inline AscendC::DataCopyParams WholeRows(uint16_t from_gap, uint16_t to_gap) const {
     return AscendC::DataCopyParams(static_cast<uint16_t>(Rows()), static_cast<uint16_t>(slices_.k * kHalfRows), from_gap, to_gap);
-  }
-
-  __aicore__ inline void AwaitLeft() {
-    if (leaving_) {
-      Await<HardEvent::MTE3_V>(kStateRowsLeft);
-      leaving_ = false;
-    }
   }
 
   __aicore__ inline int64_t Offset(int64_t row) const {
@@ -315,7 +299,6 @@ class StateInNd : public InterProducts<Table> {
   const GmTensors<StateT>& gm_;
   const ChunkGatedDeltaRuleTiling& tiling_;
   bool halves_leave_ = false;  // for L1
-  bool leaving_ = false;       // the rows, for GM
 };
 
 }  // namespace chunk_gdr

@@ -61,6 +61,9 @@ ProblemDesc FromKwargs(const py::kwargs& kwargs) {
   take("gate_stride_elems", p.gate_stride_elems);
   take("core_count", p.core_count);
   p.state_layout = chunk_gdr::chunk_gated_delta_rule::ChosenStateLayout();
+  if (kwargs.contains("schedule")) {
+    p.schedule = chunk_gdr::host::ScheduleFromName(kwargs["schedule"].cast<std::string>());
+  }
   return p;
 }
 
@@ -69,12 +72,12 @@ py::dict Plan(const py::kwargs& kwargs) {
   const LaunchPlan plan = chunk_gdr::host::MakeLaunchPlan(FromKwargs(kwargs));
   py::list workspace;
   for (const auto& slot : plan.workspace) {
-    workspace.append(py::dict("name"_a = slot.name, "offset_bytes"_a = slot.offset_bytes, "bytes"_a = slot.bytes));
+    workspace.append(py::dict("name"_a = slot.name, "offset_bytes"_a = slot.offset_bytes, "bytes"_a = slot.bytes, "zeroed"_a = slot.zeroed));
   }
   return py::dict("block_num"_a = plan.block_num, "tiling_key"_a = plan.tiling_key, "bucket"_a = plan.bucket,
                   "schedule"_a = plan.schedule, "state_layout"_a = plan.state_layout, "v_tiles"_a = plan.tiling.v_tiles,
-                  "v_tile_dim"_a = plan.tiling.v_tile_dim, "workspace_bytes"_a = plan.workspace_bytes,
-                  "item_cycles"_a = plan.costs.item, "chunk_cycles"_a = plan.costs.chunk,
+                  "v_tile_dim"_a = plan.tiling.v_tile_dim, "rounds_apart"_a = plan.tiling.chunk_parallel, "workspace_bytes"_a = plan.workspace_bytes,
+                  "launch_cycles"_a = plan.costs.launch, "item_cycles"_a = plan.costs.item, "chunk_cycles"_a = plan.costs.chunk,
                   "workspace"_a = workspace, "buffers"_a = ToList(plan.buffers), "stages"_a = plan.stage_names,
                   "tiling"_a = py::bytes(reinterpret_cast<const char*>(&plan.tiling), sizeof plan.tiling));
 }

@@ -50,6 +50,7 @@ void AddArgument(ChipState& chip, const GmArg& arg) {
   argument.initialised = arg.initialised;
   if (!arg.initialised && chip.options.checked) {
     argument.written = std::make_unique<std::atomic<uint32_t>[]>((arg.bytes + kBlockBytes - 1) / kBlockBytes);
+    for (const auto& [offset, bytes] : arg.written) argument.MarkWritten(offset, offset + bytes);
   }
   chip.arguments.push_back(std::move(argument));
 }
@@ -182,7 +183,7 @@ Report Launch(const std::string& kernel_name, void* entry, const std::vector<GmA
       memory.Poison();
       cores[block] = std::make_unique<Core>(std::make_unique<CoreState>(chip, memory, block, params));
       RunBlock(*cores[block], entry, pointers);
-      chip.sync.BlockEnded(block);
+      chip.sync.BlockEnded(block, !cores[block]->state().error.empty());
       chip.sync.ReleaseToken();
       if (options.progress) {
         std::lock_guard<std::mutex> lock(progress_mutex);

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "memory/row_table.h"
@@ -23,6 +24,7 @@ struct GmArg {
   std::string name;
   bool writable = false;
   bool initialised = true;  // false: reading a byte nobody wrote is an error (workspace)
+  std::vector<std::pair<uint64_t, uint64_t>> written = {};  // but these, (offset, bytes), were written before the launch
 };
 
 struct LaunchOptions {

@@ -5,7 +5,7 @@
 
 #include "../../csrc/npu_model/cost/params.h"
 #include "../../op_kernel/chunk_gated_delta_rule/buffers.h"
-#include "../../op_kernel/chunk_gated_delta_rule/problem.h"
+#include "../../op_kernel/chunk_gated_delta_rule/chunk.h"
 #include "tiling.h"
 
 namespace chunk_gdr::host {
@@ -29,6 +29,12 @@ constexpr Count kNormChain = {1760, 141, -15, 24};  // what an l2norm adds to it
 
 // The constants in L1, the three rounds that fill the pipeline, and out of the last chunk.
 constexpr Count kLaunch = {8285, 306, 140, 39.6};
+
+// Chunk-parallel.
+constexpr Count kRound = {4000, 300, 300, 20};
+constexpr Count kOwnChunk = {1500, 150, 0, 0};
+constexpr Count kEarlyRound = {3000, 100, 0, 0};
+constexpr double kMeeting = 4000;
 
 // The first products with a state, and its way from and to GM, overlap with nothing: beside the copies, the rows of a
 // state become NZ, and NZ becomes rows.
@@ -56,6 +62,16 @@ double RowCopy(int64_t strips) {
 
 }  // namespace
 
+int64_t CycleCosts::Item(int64_t length, int64_t longest) const {
+  const int64_t chunks = ChunksOf(length);
+  if (rounds_apart == 0) {
+    return item + chunks * chunk;
+  }
+  const int64_t meetings = CeilDiv<int64_t>(CeilDiv<int64_t>(ChunksOf(longest), kTurns), rounds_apart);
+  return item + CeilDiv<int64_t>(chunks, kTurns) * round + CeilDiv<int64_t>(chunks, v_tiles) * own_chunk +
+         (rounds_apart + kRoundsToSlot) * early_round + meetings * meeting;
+}
+
 CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& t, bool state_is_half, StateLayout layout) {
   const bool rows = layout == StateLayout::kNd;
   const int64_t k_strips = CeilDiv<int64_t>(t.k_dim, kFractal);
@@ -73,7 +89,20 @@ CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& t, bool state_is_half, 
   // The rows of the first chunk are waited for, and a short one has fewer.
   const double missing = static_cast<double>(kChunk - std::min<int64_t>(t.tokens, kChunk));
   const double launch = kLaunch.At(r, s) - missing * (2 * RowCopy(k_strips) + RowCopy(v_strips));
-  return {static_cast<int64_t>(launch), static_cast<int64_t>(item), static_cast<int64_t>(chunk)};
+  CycleCosts costs;
+  costs.launch = static_cast<int64_t>(launch);
+  costs.item = static_cast<int64_t>(item);
+  costs.chunk = static_cast<int64_t>(chunk);
+  if (t.chunk_parallel != 0) {
+    costs.round = static_cast<int64_t>(kRound.At(r, s)) + (t.has_chunk_state ? kTurns * static_cast<int64_t>(store) : 0);
+    costs.own_chunk = static_cast<int64_t>(kOwnChunk.At(r, s));
+    costs.early_round = static_cast<int64_t>(kEarlyRound.At(r, s));
+    costs.meeting = static_cast<int64_t>(kMeeting);
+    costs.rounds_apart = t.chunk_parallel;
+    costs.v_tiles = t.v_tiles;
+    costs.chunk = costs.round / kTurns + costs.own_chunk / t.v_tiles;
+  }
+  return costs;
 }
 
 std::vector<int64_t> PredictCycles(const ChunkGatedDeltaRuleTiling& tiling, const CycleCosts& costs,
@@ -82,7 +111,7 @@ std::vector<int64_t> PredictCycles(const ChunkGatedDeltaRuleTiling& tiling, cons
   for (uint32_t core = 0; core < cores; ++core) {
     cycles.push_back(costs.launch);
     for (const WorkItem& item : ItemsOfCore(tiling, lengths, core, cores)) {
-      cycles.back() += ItemCycles(tiling, item.length);
+      cycles.back() += costs.Item(item.length, *std::max_element(lengths.begin(), lengths.end()));
     }
   }
   return cycles;

@@ -11,11 +11,22 @@
 
 namespace chunk_gdr::host {
 
-// Cycles of a core: before its first item, for each item beside its chunks, and for each of its chunks.
+// Cycles of a core: before its first item, for each item beside its chunks, and for each of its chunks. Chunk-parallel, for an item: a round
+// of two chunks, what its own chunks add to it, a round before the first, and a meeting of all cores.
 struct CycleCosts {
   int64_t launch = 0;
   int64_t item = 0;
   int64_t chunk = 0;
+  int64_t round = 0;
+  int64_t own_chunk = 0;
+  int64_t early_round = 0;
+  int64_t meeting = 0;
+  int32_t rounds_apart = 0;  // meetings
+  int32_t v_tiles = 1;
+
+  // Of an item of `length` tokens, if the longest of the launch has `longest`.
+  int64_t Item(int64_t length, int64_t longest) const;
+  int64_t Item(int64_t length) const { return Item(length, length); }
 };
 
 // From the dims, flags and slices of `tiling`; its own costs are not read.

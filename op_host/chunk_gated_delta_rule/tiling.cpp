@@ -44,12 +44,12 @@ void Check(const ProblemDesc& p) {
   Require(p.core_count > 0 && p.core_count <= kAiCores, "core_count", "in 1..8", p.core_count);
 }
 
-// The mantissa enters P before P is split in fp16 pieces, whose absolute floor a small scale would come close to; so the power of two of a
-// scale below 1 waits for the finished out.
+// The mantissa enters P before P is split in fp16 pieces, whose absolute floor a small scale would come close to, and whose upper end a large
+// one; so the power of two waits for the finished out.
 void SplitScale(float scale, ChunkGatedDeltaRuleTiling& tiling) {
   int exponent = 0;
   std::frexp(scale, &exponent);
-  const int power = scale == 0.0f ? 0 : std::min(exponent - 1, 0);
+  const int power = scale == 0.0f ? 0 : exponent - 1;
   tiling.scale_power = std::ldexp(1.0f, power);
   tiling.scale_mantissa = std::ldexp(scale, -power);
 }
@@ -109,39 +109,99 @@ std::vector<BufferRow> BufferRows(uint32_t bucket, StateLayout layout) {
   });
 }
 
-// Slices of Dv. Narrow ones reach more cores or share them out more evenly, but every slice does the work that depends on
-// k alone again. The choice is the one whose slowest core is predicted to end first, were all sequences equally long.
-void ChooseSlices(LaunchPlan& plan, const ProblemDesc& problem) {
-  const int64_t chunks = ChunksOf(CeilDiv(problem.total_tokens, std::max<int64_t>(problem.batch, 1)));
+constexpr const char* kScheduleNames[] = {"auto", "sequence-major", "v-tiles", "chunk-parallel"};
+constexpr const char* kStateLayoutNames[] = {"kNz", "kNd"};
+
+constexpr const char* NameOf(Schedule schedule) { return kScheduleNames[static_cast<int>(schedule)]; }
+constexpr const char* NameOf(StateLayout layout) { return kStateLayoutNames[static_cast<int>(layout)]; }
+
+Schedule ScheduleOf(const ChunkGatedDeltaRuleTiling& t) {
+  return t.chunk_parallel != 0 ? Schedule::kChunkParallel : t.v_tiles > 1 ? Schedule::kVTiles : Schedule::kSequenceMajor;
+}
+
+// A core runs one item, and the rows of two of its chunks are on their way to GM at a time.
+bool CanRunChunkParallel(const ChunkGatedDeltaRuleTiling& t, const ProblemDesc& problem, uint32_t bucket) {
+  return RunsChunkParallel(problem.state_layout) && t.v_tiles > 1 && problem.batch * t.v_heads * t.v_tiles <= problem.core_count &&
+         !t.use_qk_l2norm && t.tokens > 0 && FitsTwoChunks(bucket, t.v_tile_dim) && problem.can_zero_workspace;
+}
+
+std::string WhatItTakes(const ProblemDesc& problem, int32_t max_columns) {
+  if (problem.schedule == Schedule::kSequenceMajor) {
+    return "items of the whole Dv, and with the state in " + std::string(NameOf(problem.state_layout)) + " the chip has room for " +
+           std::to_string(max_columns) + " columns";
+  }
+  return std::string("slices of Dv, of 16 columns or more") +
+         (problem.schedule == Schedule::kChunkParallel
+              ? ", no more than a core each and half of the bucket wide, tokens, no l2norm in the kernel, the state in kNz and a workspace "
+                "that the launch zeroes"
+              : "");
+}
+
+// Narrow slices of Dv reach more cores or share them out more evenly, but every slice does the work that depends on k alone again, unless
+// the cores that share a v-head share that out too, which costs the way through GM. The choice is the one whose slowest core is predicted
+// to end first, were all sequences equally long.
+void ChooseSchedule(LaunchPlan& plan, const ProblemDesc& problem) {
+  constexpr int32_t kRoundsApart[] = {0, 2, 4, 8, 16};
+  const int64_t length = CeilDiv(problem.total_tokens, std::max<int64_t>(problem.batch, 1));
+  const int32_t max_columns = MaxItemColumns(plan.bucket, problem.state_layout);
   int64_t least_cycles = std::numeric_limits<int64_t>::max();
   ChunkGatedDeltaRuleTiling t = plan.tiling;
-  for (t.v_tile_dim = std::min<int32_t>(t.v_dim, MaxItemColumns(plan.bucket, problem.state_layout)); t.v_tile_dim > 0; t.v_tile_dim -= kFractal) {
+  for (t.v_tile_dim = std::min(t.v_dim, max_columns); t.v_tile_dim > 0; t.v_tile_dim -= kFractal) {
     t.v_tiles = CeilDiv(t.v_dim, t.v_tile_dim);
-    const int64_t items = problem.batch * t.v_heads * t.v_tiles;
-    const int64_t cores = std::clamp<int64_t>(items, 1, problem.core_count);
-    const CycleCosts costs = PredictCosts(t, problem.state_is_half, problem.state_layout);
-    const int64_t cycles = costs.launch + CeilDiv(items, cores) * (costs.item + chunks * costs.chunk);
-    if (cycles < least_cycles) {
-      least_cycles = cycles;
-      plan.costs = costs;
-      plan.block_num = static_cast<uint32_t>(cores);
-      plan.tiling = t;
-      plan.tiling.item_cycles = static_cast<int32_t>(costs.item);
-      plan.tiling.chunk_cycles = static_cast<int32_t>(costs.chunk);
+    for (const int32_t rounds_apart : kRoundsApart) {
+      t.chunk_parallel = rounds_apart;
+      if ((rounds_apart != 0 && !CanRunChunkParallel(t, problem, plan.bucket)) ||
+          (problem.schedule != Schedule::kAuto && problem.schedule != ScheduleOf(t))) {
+        continue;
+      }
+      const int64_t items = problem.batch * t.v_heads * t.v_tiles;
+      const int64_t cores = std::clamp<int64_t>(items, 1, problem.core_count);
+      const CycleCosts costs = PredictCosts(t, problem.state_is_half, problem.state_layout);
+      const int64_t cycles = costs.launch + CeilDiv(items, cores) * costs.Item(length);
+      if (cycles < least_cycles) {
+        least_cycles = cycles;
+        plan.costs = costs;
+        plan.block_num = static_cast<uint32_t>(cores);
+        plan.tiling = t;
+        plan.tiling.item_cycles = static_cast<int32_t>(costs.item);
+        plan.tiling.chunk_cycles = static_cast<int32_t>(costs.chunk);
+      }
     }
+  }
+  if (least_cycles == std::numeric_limits<int64_t>::max()) {
+    throw std::invalid_argument(std::string("chunk_gated_delta_rule tiling: schedule ") + NameOf(problem.schedule) +
+                                " does not fit this launch: it takes " + WhatItTakes(problem, max_columns));
   }
 }
 
-constexpr const char* kLayoutNames[] = {"kNz", "kNd"};  // by StateLayout
+std::vector<WorkspaceSlot> Workspace(const LaunchPlan& plan) {
+  const uint64_t cores = plan.block_num;
+  std::vector<WorkspaceSlot> slots = {{"core_status", 0, StatusBytes(cores)}};
+  if (plan.tiling.chunk_parallel != 0) {
+    slots.push_back({"sync_flags", SyncOffset(cores), SyncBytes(cores), true});
+    slots.push_back({"zero_rows", ZerosOffset(cores), kZerosBytes, true});
+    slots.push_back({"handover", HandoverOffset(cores), HandoverBytes(plan.tiling)});
+  }
+  return slots;
+}
 
 }  // namespace
 
-StateLayout StateLayoutOf(const std::string& name) {
-  const auto* found = std::find(std::begin(kLayoutNames), std::end(kLayoutNames), name);
-  if (found == std::end(kLayoutNames)) {
+Schedule ScheduleFromName(const std::string& name) {
+  const auto* found = std::find(std::begin(kScheduleNames), std::end(kScheduleNames), name);
+  if (found == std::end(kScheduleNames)) {
+    throw std::invalid_argument("chunk_gated_delta_rule tiling: schedule must be auto, sequence-major, v-tiles or chunk-parallel, got " +
+                                name);
+  }
+  return static_cast<Schedule>(found - std::begin(kScheduleNames));
+}
+
+StateLayout StateLayoutFromName(const std::string& name) {
+  const auto* found = std::find(std::begin(kStateLayoutNames), std::end(kStateLayoutNames), name);
+  if (found == std::end(kStateLayoutNames)) {
     throw std::invalid_argument("chunk_gated_delta_rule tiling: the state layout must be kNz or kNd, got '" + name + "'");
   }
-  return static_cast<StateLayout>(found - kLayoutNames);
+  return static_cast<StateLayout>(found - std::begin(kStateLayoutNames));
 }
 
 uint32_t BucketOf(int64_t key_dim, int64_t value_dim) {
@@ -157,11 +217,11 @@ LaunchPlan MakeLaunchPlan(const ProblemDesc& problem) {
   plan.bucket = BucketOf(problem.key_dim, problem.value_dim);
   plan.tiling_key = TilingKey(plan.bucket, problem.state_is_half);
   plan.tiling = DescribeShapes(problem);
-  ChooseSlices(plan, problem);
-  plan.schedule = "sequence-major";
-  plan.state_layout = kLayoutNames[static_cast<uint32_t>(problem.state_layout)];
-  plan.workspace.push_back({"core_status", 0, WorkspaceBytes(plan.block_num)});
-  plan.workspace_bytes = kSystemWorkspaceBytes + WorkspaceBytes(plan.block_num);
+  ChooseSchedule(plan, problem);
+  plan.schedule = NameOf(ScheduleOf(plan.tiling));
+  plan.state_layout = NameOf(problem.state_layout);
+  plan.workspace = Workspace(plan);
+  plan.workspace_bytes = kSystemWorkspaceBytes + plan.workspace.back().offset_bytes + plan.workspace.back().bytes;
   plan.buffers = BufferRows(plan.bucket, problem.state_layout);
   plan.stage_names.assign(std::begin(kStageNames), std::end(kStageNames));
   for (uint32_t stage = 0; stage < kStageCount; ++stage) {

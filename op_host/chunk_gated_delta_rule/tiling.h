@@ -14,6 +14,20 @@
 
 namespace chunk_gdr::host {
 
+// How the work is laid out; kAuto takes the one that is predicted to be fastest.
+enum class Schedule {
+  kAuto,
+  kSequenceMajor,  // a core runs all chunks of a v-head, the state on chip
+  kVTiles,         // likewise, of a slice of Dv
+  kChunkParallel   // and what does not depend on the state is shared out chunk by chunk, through the workspace
+};
+
+// Throws std::invalid_argument if no schedule has this name.
+Schedule ScheduleFromName(const std::string& name);
+
+// "kNz" or "kNd"; throws std::invalid_argument for any other.
+StateLayout StateLayoutFromName(const std::string& name);
+
 // Head dims are already multiples of 16; g and beta are fp32 rows [Nv, gate_stride_elems].
 struct ProblemDesc {
   int64_t total_tokens = 0;
@@ -33,6 +47,8 @@ struct ProblemDesc {
   int64_t gate_stride_elems = 0;
   uint32_t core_count = kAiCores;
   StateLayout state_layout = kStateLayout;  // that of the kernel that is to run
+  Schedule schedule = Schedule::kAuto;
+  bool can_zero_workspace = true;  // the launch can hand over a workspace with zeros where the plan wants them
 };
 
 struct BufferRow {
@@ -51,6 +67,7 @@ struct WorkspaceSlot {
   std::string name;
   uint64_t offset_bytes = 0;  // from the start of the user part
   uint64_t bytes = 0;
+  bool zeroed = false;  // zero at the launch
 };
 
 struct LaunchPlan {
@@ -67,9 +84,6 @@ struct LaunchPlan {
   std::vector<std::string> stage_names;
   std::vector<int> stage_lanes;  // stages of one lane follow one another, those of different lanes interleave
 };
-
-// "kNz" or "kNd"; throws std::invalid_argument for any other.
-StateLayout StateLayoutOf(const std::string& name);
 
 // Smallest bucket that holds both head dims.
 uint32_t BucketOf(int64_t key_dim, int64_t value_dim);

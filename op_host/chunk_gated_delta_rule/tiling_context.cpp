@@ -92,6 +92,7 @@ void Fill(gert::TilingContext& context) {
   const platform_ascendc::PlatformAscendC platform(context.GetPlatformInfo());
   ProblemDesc problem = Describe(context);
   problem.core_count = std::min<uint32_t>(platform.GetCoreNumAic(), kAiCores);
+  problem.can_zero_workspace = false;  // the framework hands it over as it is
   const LaunchPlan plan = MakeLaunchPlan(problem);
 
   gert::TilingData* bytes = context.GetRawTilingData();

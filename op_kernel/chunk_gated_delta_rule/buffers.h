@@ -56,6 +56,10 @@ constexpr uint32_t kLanes = 8;            // floats of one block: an element of 
 constexpr uint32_t kL1Chunks = 3;         // chunks whose rows are in L1 at a time
 constexpr uint32_t kHandovers = 2;        // chunks whose results of one lane wait for the next at a time
 constexpr uint32_t kTiles = 2;            // slices of Dv that take turns on the queues
+constexpr uint32_t kTurns = 2;            // chunk-parallel: chunks that the inter-chunk lane runs in a round,
+constexpr uint32_t kL1Rounds = 2;         // rounds whose rows are in L1 at a time,
+constexpr uint32_t kSlotRows = 3 * kChunk;  // and those rows: k, q, v
+constexpr uint32_t kFactorElems = kChunk * kFractal + 2 * kRepeatFloats;  // e^G as [BT, 16], two repeats of e^{G_n}, fp32
 constexpr uint32_t kCubeSlots = 2;
 constexpr uint32_t kSlotElems = kL0ABytes / kCubeSlots / 2;
 
@@ -118,6 +122,7 @@ enum Buffer : uint32_t {
   kGramL1, kQueryKeyL1, kTL1, kLL1, kCombineL1, kOutWeightL1, kShiftL1,
   kRowsL1, kRowsL1b,  // of a slice, one after the other: -e^G K S^T, Y, F V'; hi, then lo
   kStateHiL1, kStateHiL1b, kStateLoL1, kStateLoL1b,
+  kSlotRowsL1, kSlotTL1, kSlotOutWeightL1, kSlotShiftL1, kSlotFactorsL1,  // chunk-parallel, of each turn
   // L0A, L0B
   kSlotsA, kSlotsB,
   // L0C
@@ -137,7 +142,7 @@ enum DecayVector : uint32_t { kWeight, kShift, kMantissa, kInRange, kOutOfRange,
 // For items of at most `v_cols` columns of Dv. Rows that a layout has no use for are empty.
 template <uint32_t kBucket, StateLayout kLayout, uint32_t kVCols>
 constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
-  constexpr bool kNd = kLayout == StateLayout::kNd;
+  constexpr bool kNd = kLayout == StateLayout::kNd, kShared = RunsChunkParallel(kLayout);
   constexpr uint32_t T = kChunk, D = kBucket, W = kFractal, P = kNd ? D : PieceCols(kBucket);
   constexpr uint32_t V = TileCols(kVCols), V1 = kNd ? OtherTileCols(kVCols) : V;
   constexpr uint32_t kNorm = D * T;
@@ -168,7 +173,7 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   ub(kSolveX, "solve_x", F, kSubBlock * kSubBlock / 2, kLanes, kLoad, kState);
   ub(kColumnLanes, "column_lanes", F, kSubBlock, kLanes, kLoad, kState);
   ub(kOutDecay, "out_decay", F, kLowerBlocks * W, W, kLoad, kState);
-  ub(kOutRows, "out_rows", H, T, (kVCols / W | 1) * W, kLoad, kState);
+  ub(kOutRows, "out_rows", H, T, kShared ? D + W : (kVCols / W | 1) * W, kLoad, kState);  // also of two chunks: FitsTwoChunks
   ub(kGateWork, "gate_work", F, 2, T, kLoad, kLoad);
 
   ub(kGateOperand0, "gate_operand", H, kSegSide, kChunk, kGates, kGates);
@@ -262,6 +267,11 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   both(kRowsL1, "rows_l1", "rows_l1_1", L1, 2 * T, V);
   both(kStateHiL1, "state_hi_l1", "state_hi_l1_1", L1, V, D);
   both(kStateLoL1, "state_lo_l1", "state_lo_l1_1", L1, V, D);
+  on(kSlotRowsL1, "slot_rows", L1, kShared * kL1Rounds * kTurns * kSlotRows, D);
+  on(kSlotTL1, "slot_t", L1, kShared * kTurns * 2 * T, T);
+  on(kSlotOutWeightL1, "slot_out_weight", L1, kShared * kTurns * 2 * T, T);
+  on(kSlotShiftL1, "slot_shift", L1, kShared * kTurns * T, T);
+  on(kSlotFactorsL1, "slot_factors", L1, kShared * kTurns * kFactorElems * 2 / W, W);  // fp32
   on(kSlotsA, "slots_a", Memory::kL0A, kCubeSlots, kSlotElems);
   on(kSlotsB, "slots_b", Memory::kL0B, kCubeSlots, kSlotElems);
   on(kSegC, "segments_c", C, kSegSide, kSegSide);
@@ -299,6 +309,11 @@ struct WidestBuffers<kBucket, kLayout, kVCols, true> {
 
 template <uint32_t kBucket, StateLayout kLayout>
 using Buffers = typename WidestBuffers<kBucket, kLayout, kBucket, BuffersFor<kBucket, kLayout, kBucket>::kFits>::Type;
+
+template <typename Table>
+__aicore__ inline bool IsChunkParallel(const ChunkGatedDeltaRuleTiling& tiling) {
+  return RunsChunkParallel(Table::kLayout) && tiling.chunk_parallel != 0;
+}
 
 }  // namespace chunk_gdr
 

@@ -8,6 +8,8 @@
 
 namespace chunk_gdr {
 
+constexpr int64_t kRoundsToSlot = 3;  // chunk-parallel: from a chunk's fetch to its slot
+
 struct Chunk {
   WorkItem item{};
   int64_t token = 0;      // its first token
@@ -22,7 +24,29 @@ struct Chunk {
   __aicore__ inline uint32_t VStrips() const { return static_cast<uint32_t>(item.v_cols) / kFractal; }
   __aicore__ inline uint32_t InL1() const { return index % kL1Chunks; }
   __aicore__ inline uint32_t Handover() const { return index % kHandovers; }
+  // Chunk-parallel: which of a round's chunks it is, and where the rows of its round lie.
+  __aicore__ inline uint32_t Turn() const { return index % kTurns; }
+  __aicore__ inline uint32_t RowsInL1() const { return index % (kL1Rounds * kTurns); }
 };
+
+// Chunk `i` of an item; one that does not exist before the first or after the last. An item without tokens has one without tokens.
+__aicore__ inline Chunk ChunkOf(const WorkItem& item, int64_t i) {
+  Chunk chunk;
+  const int64_t begin = i * kChunk;
+  if (i < 0 || (i > 0 && begin >= item.length)) {
+    return chunk;
+  }
+  const int64_t rest = item.length - begin;
+  chunk.item = item;
+  chunk.token = item.token_begin + begin;
+  chunk.state_row = item.chunk_row_begin + i;
+  chunk.live = static_cast<uint32_t>(rest < kChunk ? rest : kChunk);
+  chunk.index = static_cast<uint32_t>(i);
+  chunk.exists = true;
+  chunk.first = i == 0;
+  chunk.last = rest <= kChunk;
+  return chunk;
+}
 
 template <typename Lengths>
 class ChunkStream {
@@ -31,32 +55,23 @@ class ChunkStream {
 
   // The next chunk; one that does not exist after the last.
   __aicore__ inline Chunk Next() {
-    Chunk chunk;
-    const bool first = begin_ >= item_.length;
-    if (first) {
-      if (!more_ || !items_.Next(item_)) {
-        more_ = false;
-        return chunk;
+    Chunk chunk = ChunkOf(item_, next_);
+    if (!chunk.exists && more_) {
+      more_ = items_.Next(item_);
+      if (more_) {
+        next_ = 0;
+        chunk = ChunkOf(item_, 0);
       }
-      begin_ = 0;
     }
-    const int64_t rest = item_.length - begin_;
-    chunk.item = item_;
-    chunk.token = item_.token_begin + begin_;
-    chunk.state_row = item_.chunk_row_begin + begin_ / kChunk;
-    chunk.live = static_cast<uint32_t>(rest < kChunk ? rest : kChunk);
+    ++next_;
     chunk.index = index_++;
-    chunk.exists = true;
-    chunk.first = first;
-    chunk.last = rest <= kChunk;
-    begin_ += kChunk;
     return chunk;
   }
 
  private:
   CoreItems<Lengths> items_;
   WorkItem item_{};
-  int64_t begin_ = 0;  // tokens of item_ that are already chunks
+  int64_t next_ = -1;  // chunk of item_
   uint32_t index_ = 0;
   bool more_ = true;
 };

@@ -21,7 +21,8 @@ namespace chunk_gdr {
 template <typename Table>
 class ChunkCombine {
  public:
-  __aicore__ inline ChunkCombine(OnChip<Table>& chip, CubeSlots& slots) : chip_(chip), slots_(slots) {}
+  __aicore__ inline ChunkCombine(OnChip<Table>& chip, CubeSlots& slots, const ChunkGatedDeltaRuleTiling& tiling)
+      : chip_(chip), slots_(slots), hands_over_(IsChunkParallel<Table>(tiling)) {}
 
   __aicore__ inline void Start(const Chunk& chunk) {
     chunk_ = chunk;
@@ -84,7 +85,9 @@ class ChunkCombine {
       DiagonalToL1(T()[h * kTileElems], halves[h * kBothElems], kSpreadPitch);
       DiagonalToL1(Get<kLL1, half>()[h * kTileElems], halves[h * kBothElems + kSpreadDiagonalElems], kSpreadPitch);
     }
-    DiagonalToL1(Get<kShiftL1, half>()[chunk_.Handover() * kTileElems], Get<kShiftDiagonal, half>(), kFractalElems);
+    if (!hands_over_) {
+      DiagonalToL1(Get<kShiftL1, half>()[chunk_.Handover() * kTileElems], Get<kShiftDiagonal, half>(), kFractalElems);
+    }
     Signal<HardEvent::MTE3_MTE1>(kCombineInL1);
   }
 
@@ -196,9 +199,7 @@ class ChunkCombine {
     const StageScope stage(kOutWeight);
     const auto halves = Get<kOutWeightHalves, half>();
     for (uint32_t h = 0; h < (Compensated::kOutWeight ? 2 : 1); ++h) {
-      const auto l1 = Get<kOutWeightL1, half>()[h * kTileElems];
-      DiagonalToL1(l1, halves[h * kLowerElems], kFractalElems);
-      BelowToL1(l1, halves[h * kLowerElems + kDiagonalElems]);
+      LowerToL1(Get<kOutWeightL1, half>()[h * kTileElems], halves[h * kLowerElems]);
     }
     weight_ready_ = false;
   }
@@ -363,6 +364,7 @@ class ChunkCombine {
 
   OnChip<Table>& chip_;
   CubeSlots& slots_;
+  bool hands_over_;  // diag(s) and P go to a slot
   Chunk chunk_;
   bool active_ = false;
   bool weight_ready_ = false;  // P of the chunk before is complete in UB

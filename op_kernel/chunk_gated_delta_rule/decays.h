@@ -3,9 +3,9 @@
 //
 // What token j adds to the state is scaled by c_j = beta_j r_j F_j, F_j the decay from j to the chunk's end, which may be far below what
 // fp16 holds while what it scales is large. So c is cut into s_j f_j: s a power of two, down to 2^-24 and exact in fp16, which meets V and
-// -e^G K S^T on the Cube; and f in [1, 2) for all but the smallest c, which scales the columns of T. So neither a small beta nor a small F
-// makes T small. P is made from T, so its factors are divided by f, and f must leave T its bits: a token with c below 2^-33 adds nothing to
-// the state (s = 0, f = 1).
+// -e^G K S^T on the Cube; and f with the sign of c and |f| in [1, 2) for all but the smallest |c|, which scales the columns of T. So neither
+// a small beta nor a small F makes T small. P is made from T, so its factors are divided by f, and f must leave T its bits: a token with |c|
+// below 2^-33 adds nothing to the state (s = 0, f = 1).
 #ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_DECAYS_H_
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_DECAYS_H_
 
@@ -19,8 +19,11 @@
 namespace chunk_gdr {
 
 constexpr float kSmallestShift = 0x1p-24f;
-constexpr float kSmallestWeight = 0x1p-33f;
-constexpr float kLiftToOne = 0x1p100f;  // brings what exceeds kSmallestWeight above 1
+// The upper half of an fp32's exponents, from 2^-63 to 2, have this bit; it alone is 2^-63. So a weight of at least 2^-33, brought to that
+// edge, leaves 2^-63 there, a smaller one nothing; and a NaN counts as a weight.
+constexpr uint32_t kUpperExponents = 0x20000000u;
+constexpr float kSmallestWeightToEdge = 0x1p-30f;
+constexpr float kEdgeToOne = 0x1p63f;
 
 template <typename Table>
 class ChunkDecays {
@@ -42,8 +45,6 @@ class ChunkDecays {
     AscendC::Exp(Late<kDecays>(0), Late<kDecays>(1), kSegSide * kFractal);
   }
 
-  static constexpr uint32_t kFactorSteps = 11;
-
   // s, f, and the column factors of T, L and P.
   __aicore__ inline void FactorStep(uint32_t step) {
     if (!active_) {
@@ -59,40 +60,38 @@ class ChunkDecays {
       case 0:
         Weights(weight);
         AscendC::Duplicate(mantissa.template ReinterpretCast<uint32_t>(), kExponentBits, kChunk);
+        AscendC::Duplicate(out_of_range.template ReinterpretCast<uint32_t>(), kUpperExponents, kChunk);
         break;
       case 1:
-        AscendC::Maxs(shift, weight, kSmallestShift, kChunk);
-        AscendC::Adds(in_range, weight, -kSmallestWeight, kChunk);
+        BitsOf(shift, weight, mantissa);
+        AscendC::Muls(in_range, weight, kSmallestWeightToEdge, kChunk);
         break;
       case 2:
-        AscendC::And(shift.template ReinterpretCast<uint16_t>(), shift.template ReinterpretCast<uint16_t>(),
-                     mantissa.template ReinterpretCast<uint16_t>(), 2 * kChunk);
-        AscendC::Maxs(in_range, in_range, 0.0f, kChunk);
+        AscendC::Maxs(shift, shift, kSmallestShift, kChunk);
+        BitsOf(in_range, in_range, out_of_range);
         break;
       case 3:
         AscendC::Div(mantissa, weight, shift, kChunk);
-        AscendC::Muls(in_range, in_range, kLiftToOne, kChunk);
+        AscendC::Muls(in_range, in_range, kEdgeToOne, kChunk);
         break;
       case 4:
-        AscendC::Mins(in_range, in_range, 1.0f, kChunk);
-        break;
-      case 5:
         AscendC::Mul(shift, shift, in_range, kChunk);
+        AscendC::Mul(mantissa, mantissa, in_range, kChunk);
         AscendC::Muls(out_of_range, in_range, -1.0f, kChunk);
         break;
-      case 6:
+      case 5:
         AscendC::Adds(out_of_range, out_of_range, 1.0f, kChunk);
         AscendC::Cast(Shifts(), shift, AscendC::RoundMode::CAST_NONE, kChunk);
         break;
-      case 7:
-        AscendC::Max(mantissa, mantissa, out_of_range, kChunk);
+      case 6:
+        AscendC::Add(mantissa, mantissa, out_of_range, kChunk);
         AscendC::Muls(Of(kColumnOfP), Vector(kBetaVector), tiling_.scale_mantissa, kChunk);
         DiagonalOfShifts();
         break;
-      case 8:
+      case 7:
         AscendC::Div(Of(kColumnOfP), Of(kColumnOfP), mantissa, kChunk);
         break;
-      case 9:
+      case 8:
         ColumnsToLanes(Get<kColumnLanes, float>(), mantissa, Vector(kAVector));
         SpreadColumns(Get<kDecayColumns, float>(), Of(kColumnOfP));
         break;
@@ -139,6 +138,12 @@ class ChunkDecays {
       const uint32_t block = s + 1 == kSide ? s : kSide + FirstBelow(s + 1) - 1;
       AscendC::Mul(row[s * kFractal], Late<kSegments>(0)[block * kFractalElems + kFractalElems - kFractal], beta[s * kFractal], kFractal);
     }
+  }
+
+  // The bits of x that are set in mask.
+  __aicore__ inline void BitsOf(const LocalTensor<float>& dst, const LocalTensor<float>& x, const LocalTensor<float>& mask) {
+    AscendC::And(dst.template ReinterpretCast<uint16_t>(), x.template ReinterpretCast<uint16_t>(), mask.template ReinterpretCast<uint16_t>(),
+                 2 * kChunk);
   }
 
   // The diagonal blocks of diag(s).

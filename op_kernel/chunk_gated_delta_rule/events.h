@@ -22,10 +22,25 @@ enum VToMte3 : int32_t {
 enum Mte3ToMte1 : int32_t { kScoresInL1 = 2, kCombineInL1 = 3, kRowsInL1 = 4 };
 enum MToV : int32_t { kOutReady = 2, kScoresProduct = 4, kCombineProduct = 5 };  // kOutReady + slice
 
-enum Mte3ToV : int32_t { kStateRowsLeft = 0, kConstantsCopied = 2, kOutRowsLeft = 3, kScoresLeft = 4, kStateHalvesLeft = 5 };
+enum Mte3ToV : int32_t {
+  kStateRowsLeft = 0,
+  kConstantsCopied = 2,
+  kOutRowsLeft = 3,
+  kScoresLeft = 4,
+  kSlotLeft = 5,        // chunk-parallel, which is for kNz
+  kStateHalvesLeft = 5  // kNd
+};
 enum Mte2ToV : int32_t { kKeysArrived = 0, kQueriesArrived = 1, kValuesArrived = 2, kStateRowsArrived = 3 };
-enum VToMte2 : int32_t { kStateRowsRead = 0 };
+enum VToMte2 : int32_t { kStateRowsRead = 0, kGatesRead = 2 };
 enum Mte3ToMte2 : int32_t { kRows0Left = 0, kRows1Left = 1 };
+
+// Chunk-parallel; each for turn 0, and the next id for turn 1.
+enum Mte2ToMte1 : int32_t { kRowsArrived = 0, kSlotArrived = 2, kFactorsArrived = 4 };
+enum Mte1ToMte2 : int32_t { kRowsRead = 0, kSlotRead = 2 };
+// and of either turn
+enum VToMte1 : int32_t { kStagingFree = 0, kFactorsRead = 1 };
+enum Mte1ToV : int32_t { kFactorsInUb = 0 };
+enum Mte1ToMte3 : int32_t { kStaged = 0 };
 
 }  // namespace chunk_gdr
 

@@ -38,6 +38,9 @@ struct GmTensors {
   GlobalTensor<StateT> chunk_state;
   GlobalTensor<StateT> final_state;
   GlobalTensor<int32_t> status;
+  GlobalTensor<int32_t> sync;
+  GlobalTensor<half> zeros;
+  GlobalTensor<half> slots;
 
   __aicore__ inline explicit GmTensors(const KernelArgs& args) {
     query.SetGlobalBuffer(reinterpret_cast<__gm__ half*>(args.query));
@@ -49,7 +52,12 @@ struct GmTensors {
     initial_state.SetGlobalBuffer(reinterpret_cast<__gm__ StateT*>(args.initial_state));
     chunk_state.SetGlobalBuffer(reinterpret_cast<__gm__ StateT*>(args.chunk_state));
     final_state.SetGlobalBuffer(reinterpret_cast<__gm__ StateT*>(args.final_state));
-    status.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(AscendC::GetUserWorkspace(args.workspace)));
+    GM_ADDR workspace = AscendC::GetUserWorkspace(args.workspace);
+    const uint64_t cores = AscendC::GetBlockNum();
+    status.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(workspace));
+    sync.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(workspace + SyncOffset(cores)));
+    zeros.SetGlobalBuffer(reinterpret_cast<__gm__ half*>(workspace + ZerosOffset(cores)));
+    slots.SetGlobalBuffer(reinterpret_cast<__gm__ half*>(workspace + HandoverOffset(cores)));
   }
 };
 

@@ -35,15 +35,14 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
       return;
     }
     if (chunk_.first) {
-      this->Enter();
-    }
-    if (tiling_.has_chunk_state && chunk_.HasTokens() && (chunk_.first || !Base::kStoresAhead)) {
+      EnterState();
+    } else if (tiling_.has_chunk_state && !Base::kStoresAhead) {
       this->Store(gm_.chunk_state, chunk_.state_row);
     }
   }
 
   __aicore__ inline void Finish() {
-    if (chunk_.exists && chunk_.last) {
+    if (chunk_.HasTokens() && chunk_.last) {
       this->Store(gm_.final_state, chunk_.item.sequence);
     }
   }
@@ -52,7 +51,7 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
   __aicore__ inline void ArrangeOut(uint32_t t) {
     for (uint32_t i = FirstOf(t); i < EndOf(t); ++i) {
       if (Active(i)) {
-        out_.Arrange(i, slices_);
+        out_.Arrange(i, chunk_, slices_);
       }
     }
   }
@@ -68,6 +67,13 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     Base::AddStep(t, step);
     if (!Base::kStateInL0C && t + 1 == kTiles && step + 1 == Base::kAddSteps) {
       StoreRows();
+    }
+  }
+
+  // Chunk-parallel: without the promises, for a chunk that is through.
+  __aicore__ inline void CopyOut(const Chunk& chunk) {
+    if (chunk.HasTokens()) {
+      out_.Copy(chunk);
     }
   }
 
@@ -172,8 +178,8 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     LoToL1<Compensated::kVNew>(t);
   }
 
-  // A finished slice of out leaves L0C; kNd: both with slice 0. A small scale's power of two comes last, and in fp32, so that out is
-  // rounded once.
+  // A finished slice of out leaves L0C; kNd: both with slice 0. The scale's power of two comes last, and in fp32, so that out is rounded
+  // once.
   __aicore__ inline void FetchOut(uint32_t t) {
     for (uint32_t i = FirstOf(t); i < EndOf(t); ++i) {
       if (!Active(i)) {
@@ -209,6 +215,16 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
   using Base::chunk_;
   using Base::RowFractals;
   using Base::slices_;
+
+  // A fresh S, which is a row of chunk_state too; of final_state, if it meets no token.
+  __aicore__ inline void EnterState() {
+    if (!chunk_.HasTokens()) {
+      this->Enter(&gm_.final_state, chunk_.item.sequence);
+      return;
+    }
+    this->Enter(tiling_.has_chunk_state ? &gm_.chunk_state : nullptr, chunk_.state_row);
+    this->SplitFresh();
+  }
 
   // And with them, if it can be so early, the state that the next chunk starts from.
   __aicore__ inline void StoreRows() {

@@ -31,7 +31,7 @@ class InterProducts {
     }
     const StageScope stage(kState);
     KeyProduct(t, next);
-    if (t + 1 == kTiles || slices_.strips[t + 1] == 0) {
+    if (IsLast(t)) {
       QueryProducts();
     }
   }
@@ -44,13 +44,17 @@ class InterProducts {
     const StageScope stage(kResidual);
     const uint32_t n = slices_.strips[t];
     const uint32_t piece = kSide * n;
-    const auto values = Get<kValueL1, half>()[chunk_.InL1() * kChunk * Table::kBucketDim];
     const auto residual = Of<kRowsL1, half>(t);
     const auto y = Of<kRowsC, float>(t);
     const auto out = Of<kOutC, float>(t);
     const int32_t slot = slots_.Begin();
-    LoadAWhole(slots_.A(slot), Get<kShiftL1, half>()[chunk_.Handover() * kTileElems], kMatrix);
-    LoadB(slots_.B(slot), 0, {values, kSide, 0, slices_.Begin(t) / kFractal}, kSide, n);
+    if constexpr (kShares) {
+      if (from_slots_ && t == 0) {
+        Await<HardEvent::MTE2_MTE1>(kSlotArrived + chunk_.Turn());
+      }
+    }
+    LoadAWhole(slots_.A(slot), Shift(), kMatrix);
+    LoadValues(slots_.B(slot), t);
     Await<HardEvent::MTE3_MTE1>(t);
     LoadB(slots_.B(slot, piece), 0, {residual, kSide, 0, 0}, kSide, n);
     LoadB(slots_.B(slot, 2 * piece), 0, {residual[slices_.ValueElems(t)], kSide, 0, 0}, kSide, n);
@@ -60,7 +64,7 @@ class InterProducts {
     Multiply(y, slots_.A(slot), slots_.B(slot, 2 * piece), kSide, n, kSide, Onto::kLast);
     Signal<HardEvent::M_V>(t);
     const auto p = slots_.A(slot, kMatrix);
-    LoadAWhole(p, Get<kOutWeightL1, half>(), 2 * kMatrix);
+    LoadAWhole(p, OutWeight(), 2 * kMatrix);
     slots_.LoadedRest(slot);
     MultiplyHiLo<Compensated::kOutWeight, false>(out, p, slots_.B(slot), kSide, n, kSide, Onto::kSettled);
     MultiplyHiLo<Compensated::kOutWeight, true>(out, p, slots_.B(slot, piece), kSide, n, kSide, Onto::kLast);
@@ -78,7 +82,7 @@ class InterProducts {
     const uint32_t piece = kSide * n;
     const auto y = Of<kRowsL1, half>(t);
     const int32_t slot = slots_.Begin();
-    LoadAWhole(slots_.A(slot), Get<kTL1, half>()[chunk_.Handover() * 2 * kTileElems], 2 * kMatrix);
+    LoadAWhole(slots_.A(slot), T(), 2 * kMatrix);
     if constexpr (!Compensated::kShifted) {
       Await<HardEvent::MTE3_MTE1>(t);
     }
@@ -88,6 +92,11 @@ class InterProducts {
       LoadB(slots_.B(slot, piece), 0, {y[slices_.ValueElems(t)], kSide, 0, 0}, kSide, n);
     }
     slots_.Loaded(slot);
+    if constexpr (kShares) {
+      if (from_slots_ && IsLast(t)) {
+        Signal<HardEvent::MTE1_MTE2>(kSlotRead + chunk_.Turn());
+      }
+    }
     MultiplyHiLo<Compensated::kInverse, Compensated::kShifted>(Of<kRowsC, float>(t), slots_.A(slot), slots_.B(slot), kSide, n, kSide);
     Signal<HardEvent::M_V>(t);
     slots_.Done(slot);
@@ -101,10 +110,9 @@ class InterProducts {
     const StageScope stage(kVNew);
     const uint32_t n = slices_.strips[t];
     const uint32_t piece = kSide * n;
-    const auto keys = Get<kKeyQueryL1, half>()[chunk_.InL1() * 2 * kChunk * Table::kBucketDim];
     const auto v_new = Of<kRowsL1, half>(t);
     const int32_t slot = slots_.Begin();
-    LoadB(slots_.B(slot), 0, {keys, 2 * kSide, 0, 0}, kSide, slices_.k);
+    LoadKeys(slots_.B(slot));
     if constexpr (!Compensated::kVNew) {
       Await<HardEvent::MTE3_MTE1>(t);
     }
@@ -115,7 +123,7 @@ class InterProducts {
     }
     slots_.Loaded(slot);
     MultiplyHiLo<Compensated::kVNew, false>(Of<kStateC, float>(t), slots_.A(slot), slots_.B(slot), n, slices_.k, kSide,
-                                               kStateInL0C ? Onto::kSettled : Onto::kNothing);
+                                            kStateInL0C ? Onto::kSettled : Onto::kNothing);
     Signal<HardEvent::M_V>(t);
     slots_.Done(slot);
   }
@@ -124,8 +132,10 @@ class InterProducts {
   static constexpr uint32_t kSide = kBlocksPerSide;
   static constexpr uint32_t kMatrix = kSide * kSide;
   static constexpr bool kStateInL0C = Table::kLayout == StateLayout::kNz;
+  static constexpr bool kShares = RunsChunkParallel(Table::kLayout);
 
-  __aicore__ inline InterProducts(OnChip<Table>& chip, CubeSlots& slots) : chip_(chip), slots_(slots) {}
+  __aicore__ inline InterProducts(OnChip<Table>& chip, CubeSlots& slots, const ChunkGatedDeltaRuleTiling& tiling)
+      : from_slots_(IsChunkParallel<Table>(tiling)), chip_(chip), slots_(slots) {}
 
   // The rows in L0C less the hi that was sent, exact in fp32; if their lo is wanted.
   template <bool kLo>
@@ -140,13 +150,12 @@ class InterProducts {
 
   // K S^T; the operands stay for QueryProducts.
   __aicore__ inline void KeyProduct(uint32_t t, const Chunk& next) {
-    const auto keys = Get<kKeyQueryL1, half>()[next.InL1() * 2 * kChunk * Table::kBucketDim];
     const uint32_t n = slices_.strips[t];
     const uint32_t lo = slices_.StateFractals(t);
     const int32_t slot = slots_.Begin();
     slot_of_[t] = slot;
     if (t == 0) {  // for both slices
-      LoadA(slots_.A(slot), 0, slices_.k, {keys, 2 * kSide, 0, 0}, 2 * kSide, slices_.k);
+      LoadKeysQueries(slots_.A(slot), next);
     }
     if constexpr (!kStateInL0C || !Compensated::kState) {  // otherwise hi was awaited to be subtracted
       Await<HardEvent::MTE3_MTE1>(t);
@@ -199,6 +208,75 @@ class InterProducts {
     }
   }
 
+  // --- the operands of a chunk: of the lanes before this one, or, chunk-parallel, of slots in GM, with rows as they are there ---
+
+  __aicore__ inline LocalTensor<half> T() {
+    if constexpr (kShares) {
+      if (from_slots_) {
+        return Get<kSlotTL1, half>()[chunk_.Turn() * 2 * kTileElems];
+      }
+    }
+    return Get<kTL1, half>()[chunk_.Handover() * 2 * kTileElems];
+  }
+  __aicore__ inline LocalTensor<half> OutWeight() {
+    if constexpr (kShares) {
+      if (from_slots_) {
+        return Get<kSlotOutWeightL1, half>()[chunk_.Turn() * 2 * kTileElems];
+      }
+    }
+    return Get<kOutWeightL1, half>();
+  }
+  __aicore__ inline LocalTensor<half> Shift() {
+    if constexpr (kShares) {
+      if (from_slots_) {
+        return Get<kSlotShiftL1, half>()[chunk_.Turn() * kTileElems];
+      }
+    }
+    return Get<kShiftL1, half>()[chunk_.Handover() * kTileElems];
+  }
+
+  // [K; Q] of the next chunk.
+  __aicore__ inline void LoadKeysQueries(const LocalTensor<half>& l0a, const Chunk& next) {
+    if constexpr (kShares) {
+      if (from_slots_) {
+        Await<HardEvent::MTE2_MTE1>(kRowsArrived + next.Turn());
+        LoadARows(l0a, Rows(next), 2 * kChunk, slices_.k);
+        Signal<HardEvent::MTE1_MTE2>(kRowsRead + next.Turn());  // those that lay here before them
+        return;
+      }
+    }
+    const auto rows = Get<kKeyQueryL1, half>()[next.InL1() * 2 * kChunk * Table::kBucketDim];
+    LoadA(l0a, 0, slices_.k, {rows, 2 * kSide, 0, 0}, 2 * kSide, slices_.k);
+  }
+
+  __aicore__ inline void LoadKeys(const LocalTensor<half>& l0b) {
+    if constexpr (kShares) {
+      if (from_slots_) {
+        LoadBRows(l0b, Rows(chunk_), kChunk, slices_.k, 0, slices_.k);
+        return;
+      }
+    }
+    const auto rows = Get<kKeyQueryL1, half>()[chunk_.InL1() * 2 * kChunk * Table::kBucketDim];
+    LoadB(l0b, 0, {rows, 2 * kSide, 0, 0}, kSide, slices_.k);
+  }
+
+  __aicore__ inline void LoadValues(const LocalTensor<half>& l0b, uint32_t t) {
+    const uint32_t first = slices_.Begin(t) / kFractal;
+    if constexpr (kShares) {
+      if (from_slots_) {
+        LoadBRows(l0b, Rows(chunk_)[2 * kChunk * Table::kBucketDim], kChunk, chunk_.VStrips(), first, slices_.strips[t]);
+        return;
+      }
+    }
+    const auto values = Get<kValueL1, half>()[chunk_.InL1() * kChunk * Table::kBucketDim];
+    LoadB(l0b, 0, {values, kSide, 0, first}, kSide, slices_.strips[t]);
+  }
+
+  __aicore__ inline LocalTensor<half> Rows(const Chunk& chunk) {
+    return Get<kSlotRowsL1, half>()[chunk.RowsInL1() * kSlotRows * Table::kBucketDim];
+  }
+
+  __aicore__ inline bool IsLast(uint32_t t) const { return t + 1 == kTiles || slices_.strips[t + 1] == 0; }
   __aicore__ inline bool Active(uint32_t t) const { return chunk_.HasTokens() && slices_.strips[t] != 0; }
   __aicore__ inline uint32_t RowFractals(uint32_t t) const { return kSide * slices_.strips[t]; }
 
@@ -212,6 +290,7 @@ class InterProducts {
     return t == 0 ? chip_.template Get<kId, T>() : chip_.template Get<kId + 1, T>();
   }
 
+  const bool from_slots_;  // chunk-parallel
   OnChip<Table>& chip_;
   CubeSlots& slots_;
   Slices slices_;

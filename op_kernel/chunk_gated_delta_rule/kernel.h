@@ -5,6 +5,7 @@
 
 #include "combine.h"
 #include "decays.h"
+#include "handover.h"
 #include "inter_chunk.h"
 #include "loader.h"
 #include "scores.h"
@@ -25,8 +26,9 @@ class ChunkGatedDeltaRule {
         scores_(chip_, slots_, tiling),
         decays_(chip_, tiling),
         solve_(chip_),
-        combine_(chip_, slots_),
-        inter_(chip_, slots_, gm_, tiling) {
+        combine_(chip_, slots_, tiling),
+        inter_(chip_, slots_, gm_, tiling),
+        handover_(chip_, gm_, tiling) {
     lengths_.in_gm.SetGlobalBuffer(reinterpret_cast<__gm__ int64_t*>(args.lengths));
     lengths_.given = tiling.has_lengths != 0;
     lengths_.tokens = tiling.tokens;
@@ -35,14 +37,33 @@ class ChunkGatedDeltaRule {
 
   __aicore__ inline void Run() {
     const Partition<SequenceLengths> partition(tiling_, lengths_, AscendC::GetBlockNum());
-    const bool fits = tiling_.v_tile_dim <= static_cast<int32_t>(Table::kMaxVCols);
-    ReportStatus(!fits ? kTooWide : partition.valid() ? kOk : kBadLengths);
+    const bool fits = tiling_.v_tile_dim <= static_cast<int32_t>(Table::kMaxVCols) && (kShares || tiling_.chunk_parallel == 0);
+    ReportStatus(!fits ? kOtherLayout : partition.valid() ? kOk : kBadLengths);
     if (!fits || !partition.valid()) {
       RefuseWithNan();
       return;
     }
     BuildConstants();
     slots_.Open(Get<kSlotsA, half>(), Get<kSlotsB, half>(), kSlotElems);
+    if constexpr (kShares) {
+      if (tiling_.chunk_parallel != 0) {
+        RunChunkParallel(partition);
+      } else {
+        RunSequenceMajor(partition);
+      }
+    } else {
+      RunSequenceMajor(partition);
+    }
+    scores_.Close();
+    inter_.Close();
+    if constexpr (kShares) {
+      handover_.Close();
+    }
+    slots_.Close();
+  }
+
+ private:
+  __aicore__ inline void RunSequenceMajor(const Partition<SequenceLengths>& partition) {
     ChunkStream<SequenceLengths> stream(partition, AscendC::GetBlockIdx());
     // Each of these is one chunk ahead of the one before.
     Chunk now;
@@ -56,12 +77,377 @@ class ChunkGatedDeltaRule {
       mid = fetch;
       fetch = stream.Next();
     }
-    scores_.Close();
-    inter_.Close();
-    slots_.Close();
   }
 
- private:
+  // The two chunks of the inter-chunk lane, and those of the next round, whose rows and slots are fetched.
+  struct Round {
+    Chunk turn0;
+    Chunk turn1;
+    Chunk after0;
+    Chunk after1;
+    bool slots_follow = false;  // those of the next round are there already
+  };
+
+  // A core runs one item at most, a slice of Dv, two chunks a round. Of the item's chunks as many as there are slices of Dv share out what
+  // does not depend on the state: each core takes its own through the scores and combine lanes, ahead of the inter-chunk lanes, and puts
+  // T and P into the workspace. All cores meet every few rounds; what is in the workspace then is what the rounds up to the next meeting
+  // work on.
+  __aicore__ inline void RunChunkParallel(const Partition<SequenceLengths>& partition) {
+    const int64_t rounds_apart = tiling_.chunk_parallel;
+    const int64_t lead = rounds_apart + kRoundsToSlot;
+    int64_t longest = 0;
+    for (int64_t b = 0; b < tiling_.sequences; ++b) {
+      const int64_t length = lengths_(b);
+      longest = length > longest ? length : longest;
+    }
+    CoreItems<SequenceLengths> items(partition, AscendC::GetBlockIdx());
+    WorkItem item{};
+    const bool works = items.Next(item);
+    const int64_t step = tiling_.v_tiles;
+    int64_t own = works ? item.v_begin / tiling_.v_tile_dim : 0;
+    uint32_t own_index = 0;
+    Round before;
+    Chunk done;
+    Chunk next;
+    Chunk mid;
+    const int64_t rounds = CeilDiv<int64_t>(longest > 0 ? ChunksOf(longest) : 1, kTurns);
+    for (int64_t round = -lead; round < rounds; ++round) {
+      const bool meet = round >= 0 && round % rounds_apart == 0;
+      if (meet) {
+        AscendC::SyncAll(gm_.sync, Get<kGateWork, int32_t>());
+      }
+      if (!works) {
+        continue;
+      }
+      Chunk fetch;
+      if (own < kTurns * (round + lead + 1)) {
+        fetch = ChunkOf(item, own);
+        fetch.index = own_index++;
+        own += step;
+      }
+      const int64_t first = kTurns * round;
+      Round r{ChunkOf(item, first), ChunkOf(item, first + 1), ChunkOf(item, first + 2), ChunkOf(item, first + 3)};
+      if (meet) {
+        handover_.FetchSlot(r.turn0);
+        handover_.FetchSlot(r.turn1);
+        handover_.FactorsToUb(r.turn0);
+      }
+      r.slots_follow = round >= 0 && (round + 1) % rounds_apart != 0;
+      AdvanceChunkParallel(before, r, done, next, mid, fetch);
+      before = r;
+      done = next;
+      next = mid;
+      mid = fetch;
+    }
+    StoreOut(before);
+    AwaitOut();
+  }
+
+  // The rows of out of the round before.
+  __aicore__ inline void StoreOut(const Round& before) {
+    Handoff<HardEvent::V_MTE3>(kOutRowsReady);
+    inter_.CopyOut(before.turn0);
+    inter_.CopyOut(before.turn1);
+    Signal<HardEvent::MTE3_V>(kOutRowsLeft);
+  }
+  __aicore__ inline void AwaitOut() { Await<HardEvent::MTE3_V>(kOutRowsLeft); }
+
+  __aicore__ inline void AdvanceChunkParallel(const Round& before, const Round& r, const Chunk& done, const Chunk& next, const Chunk& mid,
+                                              const Chunk& fetch) {
+    inter_.Start(r.turn0);
+    StoreOut(before);
+    loader_.KeysToL1(mid, 0);
+    inter_.FetchKeyState(0);
+    handover_.FetchRows(0, r.after0);
+    handover_.QueryFactors(r.turn0);
+    VectorDone();
+    loader_.GateStep(mid, 0);
+    handover_.KeyFactors(r.turn0);
+    VectorDone();
+    solve_.InvertColumn(13);
+    loader_.KeysToL1(mid, 1);
+    inter_.DecayKeyState(0);
+    VectorDone();
+    loader_.FactorStep(mid, 0);
+    loader_.KeysToL1(mid, 2);
+    inter_.FetchKeyState(1);
+    inter_.RoundResidual(0);
+    loader_.KeysToL1(mid, 3);
+    scores_.Start(mid);
+    VectorDone();
+    inter_.DecayKeyState(1);
+    VectorDone();
+    inter_.FetchQueryState(0);
+    inter_.RoundResidual(1);
+    VectorDone();
+    loader_.QueriesToL1(mid, 0);
+    loader_.GateStep(mid, 1);
+    solve_.InvertColumn(14);
+    loader_.KeysToL1(mid, 4);
+    inter_.DecayQueryState(0);
+    loader_.QueriesToL1(mid, 1);
+    inter_.SubtractResidual(0);
+    combine_.Start(next);
+    VectorDone();
+    combine_.ScaleColumns();
+    inter_.PreloadOut(0);
+    inter_.FetchQueryState(1);
+    loader_.KeysToL1(mid, 5);
+    VectorDone();
+    inter_.DecayQueryState(1);
+    combine_.FromLanesToBlocks();
+    VectorDone();
+    loader_.FactorStep(mid, 1);
+    inter_.FetchState(0, 0);
+    inter_.PreloadOut(1);
+    inter_.SendResidual(0);
+    loader_.QueriesToL1(mid, 2);
+    inter_.SubtractResidual(1);
+    inter_.ValueProducts(0);
+    combine_.RoundDiagonals();
+    AwaitOut();
+    inter_.SendResidual(1);
+    VectorDone();
+    loader_.GateStep(mid, 2);
+    loader_.QueriesToL1(mid, 3);
+    solve_.Start(mid);
+    loader_.QueriesToL1(mid, 4);
+    loader_.KeysToL1(mid, 6);
+    loader_.KeysToL1(mid, 7);
+    combine_.RestOfDiagonals();
+    inter_.DecayState(0, 0);
+    inter_.ValueProducts(1);
+    VectorDone();
+    inter_.FetchState(0, 1);
+    combine_.SendDiagonals();
+    inter_.PreloadState(0, 0);
+    handover_.StageT(done);
+    loader_.FactorStep(mid, 2);
+    loader_.QueriesToL1(mid, 5);
+    inter_.FetchShifted(0);
+    inter_.FetchShifted(1);
+    loader_.GateStep(mid, 3);
+    loader_.QueriesToL1(mid, 6);
+    VectorDone();
+    inter_.SubtractShifted(0);
+    inter_.SubtractShifted(1);
+    inter_.DecayState(0, 1);
+    loader_.QueriesToL1(mid, 7);
+    VectorDone();
+    inter_.FetchState(1, 0);
+    inter_.SendShifted(0);
+    inter_.SendShifted(1);
+    handover_.Store(next, done);
+    loader_.GateStep(mid, 4);
+    inter_.PreloadState(0, 1);
+    scores_.ScoreProducts();
+    scores_.FetchScores();
+    VectorDone();
+    inter_.DecayState(1, 0);
+    combine_.GramTimesFirst16();
+    solve_.GramToLanes();
+    inter_.VNewProduct(0);
+    VectorDone();
+    inter_.PreloadState(1, 0);
+    solve_.ScaleLanes();
+    inter_.FetchState(1, 1);
+    VectorDone();
+    inter_.DecayState(1, 1);
+    VectorDone();
+    inter_.VNewProduct(1);
+    loader_.GateStep(mid, 5);
+    solve_.IdentityLanes();
+    inter_.PreloadState(1, 1);
+    VectorDone();
+    inter_.FetchOut(0);
+    solve_.InvertColumn(0);
+    combine_.FetchProduct(1);
+    VectorDone();
+    handover_.FactorsToUb(r.turn1);
+    solve_.InvertColumn(1);
+    inter_.ScaleOut(0);
+    VectorDone();
+    inter_.ArrangeOut(0);
+    VectorDone();
+    loader_.GateStep(mid, 6);
+    inter_.FetchVNew(1);
+    inter_.SubtractVNew(1);
+    inter_.FetchVNew(0);
+    loader_.FetchQueries(fetch);
+    inter_.SubtractVNew(0);
+    combine_.RestOfProduct(1);
+    inter_.FetchOut(1);
+    solve_.InvertColumn(2);
+    inter_.SendVNew(1);
+    inter_.StateProduct(1);
+    handover_.QueryFactors(r.turn1);
+    inter_.SendVNew(0);
+    VectorDone();
+    combine_.SendInner(1);
+    handover_.KeyFactors(r.turn1);
+    inter_.ScaleOut(1);
+    loader_.GateStep(mid, 7);
+    solve_.InvertColumn(3);
+    decays_.Start(mid);
+    inter_.StateProduct(0);
+    VectorDone();
+    loader_.FetchKeys(fetch);
+    solve_.InvertColumn(4);
+    inter_.ArrangeOut(1);
+    inter_.RoundState(1);
+    loader_.GateStep(mid, 8);
+    inter_.RoundState(0);
+    combine_.SecondTimesInner16();
+    inter_.SubtractState(1);
+    combine_.FetchProduct(1);
+    inter_.SubtractState(0);
+    VectorDone();
+    handover_.AwaitStore();
+    inter_.SendState(1);
+    inter_.SendState(0);
+    inter_.StateProducts(0, r.turn1);
+    combine_.RestOfProduct(1);
+    inter_.StateProducts(1, r.turn1);
+    VectorDone();
+    combine_.SendOuter16();
+    inter_.Finish();
+    inter_.Start(r.turn1);
+    solve_.InvertColumn(5);
+    scores_.MaskGates();
+    inter_.FetchKeyState(0);
+    VectorDone();
+    inter_.DecayKeyState(0);
+    solve_.InvertColumn(6);
+    VectorDone();
+    inter_.RoundResidual(0);
+    solve_.InvertColumn(7);
+    inter_.FetchKeyState(1);
+    VectorDone();
+    inter_.DecayKeyState(1);
+    combine_.GramTimesFirst32();
+    VectorDone();
+    inter_.SubtractResidual(0);
+    inter_.RoundResidual(1);
+    handover_.FetchSlot(r.slots_follow ? r.after0 : Chunk());
+    solve_.InvertColumn(8);
+    inter_.FetchQueryState(0);
+    VectorDone();
+    loader_.ReceiveQueries(fetch);
+    solve_.InvertColumn(9);
+    inter_.DecayQueryState(0);
+    VectorDone();
+    inter_.FetchQueryState(1);
+    inter_.PreloadOut(0);
+    VectorDone();
+    inter_.DecayQueryState(1);
+    inter_.SendResidual(0);
+    combine_.FetchProduct(2);
+    inter_.SubtractResidual(1);
+    VectorDone();
+    inter_.FetchState(0, 0);
+    scores_.SegmentProduct();
+    solve_.InvertColumn(10);
+    combine_.RestOfProduct(2);
+    inter_.ValueProducts(0);
+    inter_.PreloadOut(1);
+    VectorDone();
+    inter_.DecayState(0, 0);
+    inter_.SendResidual(1);
+    combine_.SendInner(2);
+    VectorDone();
+    inter_.FetchState(0, 1);
+    inter_.PreloadState(0, 0);
+    scores_.FetchSums();
+    VectorDone();
+    scores_.SendHi();
+    inter_.ValueProducts(1);
+    inter_.DecayState(0, 1);
+    combine_.SecondTimesInner32();
+    solve_.InvertColumn(11);
+    decays_.Exp();
+    VectorDone();
+    inter_.FetchState(1, 0);
+    inter_.FetchShifted(0);
+    inter_.PreloadState(0, 1);
+    inter_.SubtractShifted(0);
+    decays_.FactorStep(0);
+    inter_.FetchShifted(1);
+    VectorDone();
+    inter_.SubtractShifted(1);
+    decays_.FactorStep(1);
+    inter_.DecayState(1, 0);
+    VectorDone();
+    inter_.PreloadState(1, 0);
+    handover_.FetchRows(1, r.after1);
+    inter_.FetchState(1, 1);
+    combine_.FetchProduct(2);
+    decays_.FactorStep(2);
+    inter_.SendShifted(0);
+    VectorDone();
+    decays_.FactorStep(3);
+    combine_.RestOfProduct(2);
+    inter_.DecayState(1, 1);
+    VectorDone();
+    inter_.SendShifted(1);
+    scores_.SubtractHi();
+    inter_.PreloadState(1, 1);
+    combine_.SendOuter32();
+    decays_.FactorStep(4);
+    inter_.VNewProduct(0);
+    scores_.FetchLo();
+    VectorDone();
+    decays_.FactorStep(5);
+    inter_.VNewProduct(1);
+    scores_.MaskLo();
+    inter_.FetchVNew(0);
+    inter_.FetchOut(0);
+    VectorDone();
+    combine_.QueryKeyTimesT();
+    decays_.FactorStep(6);
+    inter_.ScaleOut(0);
+    VectorDone();
+    inter_.ArrangeOut(0);
+    decays_.FactorStep(7);
+    solve_.InvertColumn(12);
+    inter_.FetchVNew(1);
+    inter_.SubtractVNew(0);
+    VectorDone();
+    inter_.FetchOut(1);
+    decays_.FactorStep(8);
+    loader_.ReceiveKeys(fetch);
+    VectorDone();
+    handover_.FactorsToUb(r.slots_follow ? r.after0 : Chunk());
+    inter_.ScaleOut(1);
+    combine_.FetchOutWeight();
+    inter_.SendVNew(0);
+    VectorDone();
+    combine_.DecayOutWeight();
+    inter_.SubtractVNew(1);
+    inter_.SendVNew(1);
+    scores_.SendLo();
+    VectorDone();
+    inter_.ArrangeOut(1);
+    combine_.RoundOutWeight();
+    handover_.FetchSlot(r.slots_follow ? r.after1 : Chunk());
+    VectorDone();
+    inter_.StateProduct(0);
+    decays_.FactorStep(9);
+    inter_.StateProduct(1);
+    inter_.RoundState(0);
+    inter_.SubtractState(0);
+    inter_.RoundState(1);
+    inter_.SubtractState(1);
+    combine_.RestOfOutWeight();
+    inter_.SendState(0);
+    inter_.SendState(1);
+    inter_.StateProducts(0, r.after0);
+    inter_.StateProducts(1, r.after0);
+    VectorDone();
+    combine_.RoundOutWeightRest();
+    VectorDone();
+    inter_.Finish();
+  }
+
   // One chunk further in every lane. Up to each VectorDone is a step: what the Vector queue is given between two barriers, instructions
   // that do not depend on one another. Cube jobs stand where their operands are about to be in L1, copies of the loader behind what the
   // Cube waits for. The order was searched for with a replay of the queues (see README.md); the scores and combine lanes go on to their
@@ -278,13 +664,12 @@ class ChunkGatedDeltaRule {
     VectorDone();
     combine_.RoundOutWeight();
     solve_.InvertColumn(10);
-    decays_.FactorStep(9);
     inter_.StateProducts(1, next);
     VectorDone();
     solve_.InvertColumn(11);
     combine_.RestOfOutWeight();
     VectorDone();
-    decays_.FactorStep(10);
+    decays_.FactorStep(9);
     combine_.RoundOutWeightRest();
     solve_.InvertColumn(12);
     loader_.ReceiveKeys(fetch);
@@ -321,6 +706,22 @@ class ChunkGatedDeltaRule {
     for (uint32_t h = 0; h < kHandovers * 2; ++h) {
       ConstantToL1(Get<kQueryKeyL1, half>()[h * kTileElems], kTileElems);
       ConstantToL1(Get<kTL1, half>()[h * kTileElems], kTileElems);
+    }
+    if constexpr (kShares) {
+      if (tiling_.chunk_parallel != 0) {
+        ZeroSlots();
+      }
+    }
+  }
+
+  // Above the diagonals of what slots are fetched to; the tile of zeros is in UB.
+  __aicore__ inline void ZeroSlots() {
+    for (uint32_t h = 0; h < kTurns * 2; ++h) {
+      ConstantToL1(Get<kSlotOutWeightL1, half>()[h * kTileElems], kTileElems);
+      ConstantToL1(Get<kSlotTL1, half>()[h * kTileElems], kTileElems);
+    }
+    for (uint32_t h = 0; h < kTurns; ++h) {
+      ConstantToL1(Get<kSlotShiftL1, half>()[h * kTileElems], kTileElems);
     }
   }
 
@@ -383,6 +784,7 @@ class ChunkGatedDeltaRule {
   }
 
   using Table = Buffers<kBucket, kLayout>;
+  static constexpr bool kShares = RunsChunkParallel(kLayout);
 
   const ChunkGatedDeltaRuleTiling& tiling_;
   AscendC::TPipe pipe_;
@@ -396,6 +798,7 @@ class ChunkGatedDeltaRule {
   ChunkSolve<Table> solve_;
   ChunkCombine<Table> combine_;
   InterChunk<Table, StateT> inter_;
+  ChunkHandover<Table, StateT> handover_;
 };
 
 }  // namespace chunk_gdr

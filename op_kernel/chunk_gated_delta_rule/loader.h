@@ -43,6 +43,9 @@ class ChunkLoader {
     }
     const StageScope stage(kLoad);
     const int64_t tokens = chunk.item.v_head * tiling_.gate_pitch + chunk.token;
+    if (IsChunkParallel<Table>(tiling_)) {
+      Handoff<HardEvent::V_MTE2>(kGatesRead);  // sequence-major, values are handed over in between
+    }
     Handoff<HardEvent::MTE3_MTE2>(kRows0Left);
     LoadRows(Get<kRows0, half>(), gm_.key, chunk, KeyHead(chunk), tiling_.k_heads, tiling_.k_dim, 0, k_);
     if (tiling_.has_g) {

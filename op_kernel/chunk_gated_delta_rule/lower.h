@@ -78,8 +78,9 @@ __aicore__ inline void ClearGaps(const LocalTensor<float>& spread) {
 // [BT, BT] operands in L1 are tiles of fractals row by row, the order of L0A and L0B: one load takes the whole.
 constexpr uint32_t kTileElems = kChunk * kChunk;
 
-// The blocks of a list that lie below the diagonal of the tile, strip by strip.
-__aicore__ inline void BelowToL1(const LocalTensor<half>& l1, const LocalTensor<half>& below) {
+// The blocks of a list that lie below the diagonal of the tile, strip by strip; from UB or GM.
+template <typename Source>
+__aicore__ inline void BelowToL1(const LocalTensor<half>& l1, const Source& below) {
   for (uint32_t s = 0; s + 1 < kBlocksPerSide; ++s) {
     AscendC::DataCopy(l1[((s + 1) * kBlocksPerSide + s) * kFractalElems], below[FirstBelow(s) * kFractalElems],
                       AscendC::DataCopyParams(static_cast<uint16_t>(BelowDiagonal(s)), kFractal, 0, (kBlocksPerSide - 1) * kFractal));
@@ -87,10 +88,17 @@ __aicore__ inline void BelowToL1(const LocalTensor<half>& l1, const LocalTensor<
 }
 
 // The diagonal blocks, `pitch` elements apart.
-__aicore__ inline void DiagonalToL1(const LocalTensor<half>& l1, const LocalTensor<half>& blocks, uint32_t pitch) {
+template <typename Source>
+__aicore__ inline void DiagonalToL1(const LocalTensor<half>& l1, const Source& blocks, uint32_t pitch) {
   AscendC::DataCopy(l1, blocks,
                     AscendC::DataCopyParams(kBlocksPerSide, kFractal, static_cast<uint16_t>((pitch - kFractalElems) / kHalvesPerBlock),
                                             kBlocksPerSide * kFractal));
+}
+
+template <typename Source>
+__aicore__ inline void LowerToL1(const LocalTensor<half>& l1, const Source& list) {
+  DiagonalToL1(l1, list, kFractalElems);
+  BelowToL1(l1, list[kDiagonalElems]);
 }
 
 }  // namespace chunk_gdr

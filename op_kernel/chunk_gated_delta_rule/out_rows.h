@@ -30,10 +30,10 @@ class OutRows {
   }
 
   // A slice from NZ to its columns of the rows, rounded on the way if it is in fp32.
-  __aicore__ inline void Arrange(uint32_t t, const Slices& slices) {
+  __aicore__ inline void Arrange(uint32_t t, const Chunk& chunk, const Slices& slices) {
     const StageScope stage(kState);
-    const auto rows = chip_.template Get<kOutRows, half>()[slices.Begin(t)];
-    const uint32_t pitch = Pitch(slices.strips[0] + slices.strips[1]);
+    const auto rows = Rows(chunk)[slices.Begin(t)];
+    const uint32_t pitch = Pitch(chunk);
     Close();
     if (tiling_.scale_power != 1.0f) {
       NzToRows(rows, ToScale(t, slices), kChunk, slices.strips[t], pitch);
@@ -50,14 +50,18 @@ class OutRows {
   // The rows to GM. What MTE3 promises after that comes true when they have arrived; Close waits for them and for what else has gone to GM
   // until Leave.
   __aicore__ inline void Store(const Chunk& chunk) {
+    Handoff<HardEvent::V_MTE3>(kOutRowsReady);
+    Copy(chunk);
+  }
+
+  __aicore__ inline void Copy(const Chunk& chunk) {
     const StageScope stage(kLoad);
     const uint32_t strips = chunk.VStrips();
     const int64_t row = static_cast<int64_t>(tiling_.v_heads) * tiling_.v_dim;
     const int64_t offset = chunk.token * row + chunk.item.v_head * tiling_.v_dim + chunk.item.v_begin;
-    Handoff<HardEvent::V_MTE3>(kOutRowsReady);
-    AscendC::DataCopy(gm_.out[offset], chip_.template Get<kOutRows, half>(),
+    AscendC::DataCopy(gm_.out[offset], Rows(chunk),
                       AscendC::DataCopyParams(static_cast<uint16_t>(chunk.live), static_cast<uint16_t>(strips),
-                                              static_cast<uint16_t>(Pitch(strips) - strips),
+                                              static_cast<uint16_t>(Pitch(chunk) - strips),
                                               static_cast<uint16_t>(row / kFractal - strips)));
   }
 
@@ -78,8 +82,17 @@ class OutRows {
     return Table::kLayout == StateLayout::kNz || t == 0 ? 0 : slices.ValueElems(0);
   }
 
-  // Odd, so that rows lie in different bank groups.
-  static __aicore__ inline uint32_t Pitch(uint32_t strips) { return strips | 1; }
+  // Of two chunks of a round.
+  __aicore__ inline bool IsSecond(const Chunk& chunk) const { return IsChunkParallel<Table>(tiling_) && chunk.Turn() == 1; }
+  // In strips. Odd, so that rows lie in different bank groups; the second of two chunks has no room for that.
+  __aicore__ inline uint32_t Pitch(const Chunk& chunk) const {
+    return IsSecond(chunk) ? chunk.VStrips() : chunk.VStrips() | 1;
+  }
+  // Chunk-parallel the rows of two chunks, one behind the other.
+  __aicore__ inline LocalTensor<half> Rows(const Chunk& chunk) {
+    const uint32_t before = IsSecond(chunk) ? kChunk * (chunk.VStrips() | 1) * kFractal : 0;
+    return chip_.template Get<kOutRows, half>()[before];
+  }
 
   OnChip<Table>& chip_;
   const GmTensors<StateT>& gm_;

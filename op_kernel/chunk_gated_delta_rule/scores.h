@@ -29,7 +29,7 @@ class ChunkScores {
     if (!active_) {
       return;
     }
-    const StageScope stage(kGates);
+    const StageScope stage(kScores);
     const auto keys = Get<kKeyQueryL1, half>()[chunk_.InL1() * 2 * kChunk * Table::kBucketDim];
     Await<HardEvent::MTE3_MTE1>(kRowsInL1);
     const int32_t slot = slots_.Begin();
@@ -139,7 +139,7 @@ class ChunkScores {
     if (!active_) {
       return;
     }
-    const StageScope stage(kGates);
+    const StageScope stage(kScores);
     constexpr uint32_t kSize = kSegSide / kFractal;
     constexpr uint32_t kPiece = kSize * kSide;
     const int32_t slot = slots_.Begin();
@@ -213,10 +213,8 @@ class ChunkScores {
   // hi or lo of both scores.
   __aicore__ inline void ToL1(uint32_t piece) {
     Handoff<HardEvent::V_MTE3>(kScoresSplit);
-    const auto halves = Get<kQueryKeyHalves, half>();
     AscendC::DataCopy(Gram(piece), Get<kGramHalves, half>(), kOffElems);
-    DiagonalToL1(QueryKey(piece), halves, kFractalElems);
-    BelowToL1(QueryKey(piece), halves[kDiagonalElems]);
+    LowerToL1(QueryKey(piece), Get<kQueryKeyHalves, half>());
   }
 
   __aicore__ inline LocalTensor<half> Gram(uint32_t piece) {

@@ -12,6 +12,9 @@ enum class StateLayout : uint32_t {
   kNd,  // in UB, in rows; products come from zero, and what adds them converts
 };
 
+// The chunk-parallel schedule is written for one of them.
+constexpr __aicore__ bool RunsChunkParallel(StateLayout layout) { return layout == StateLayout::kNz; }
+
 // A build of the kernel may choose otherwise.
 #ifndef CHUNK_GDR_STATE_LAYOUT
 #define CHUNK_GDR_STATE_LAYOUT kNz

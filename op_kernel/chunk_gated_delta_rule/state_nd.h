@@ -13,8 +13,8 @@ namespace chunk_gdr {
 template <typename Table, typename StateT>
 class StateInNd : public InterProducts<Table> {
  public:
-  // S <- initial_state or zeros, and its products with the first chunk's rows.
-  __aicore__ inline void Enter() {
+  // S <- initial_state, or zeros; and the same, bit for bit, to row `row` of `copy` unless that is null.
+  __aicore__ inline void Enter(const GlobalTensor<StateT>* copy, int64_t row) {
     const StageScope stage(kCarry);
     if (!tiling_.has_state) {
       AscendC::Duplicate(Get<kStateRows, float>(), 0.0f, Rows() * Pitch());
@@ -23,31 +23,48 @@ class StateInNd : public InterProducts<Table> {
     }
     AscendC::Duplicate(Get<kStateDecay, float>(), 1.0f, kDecayRepeats * kRepeatFloats);
     VectorDone();
-    if (chunk_.HasTokens()) {
-      SplitFresh();
+    if (copy != nullptr) {
+      StoreRows(*copy, row, tiling_.has_state != 0);
     }
+  }
+
+  // The halves of a fresh S and its products with the first chunk's rows.
+  __aicore__ inline void SplitFresh() {
+    const StageScope stage(kCarry);
+    const uint32_t tiles = slices_.strips[1] == 0 ? 1 : kTiles;
+    for (uint32_t t = 0; t < tiles; ++t) {
+      ToNz(t);
+    }
+    VectorDone();
+    for (uint32_t t = 0; t < tiles; ++t) {
+      SplitHi(t);
+    }
+    if constexpr (Compensated::kState) {
+      VectorDone();
+      for (uint32_t t = 0; t < tiles; ++t) {
+        LeaveLo(t);
+      }
+      VectorDone();
+      for (uint32_t t = 0; t < tiles; ++t) {
+        SplitLo(t);
+      }
+    }
+    for (uint32_t t = 0; t < tiles; ++t) {
+      this->KeyProduct(t, chunk_);
+    }
+    this->QueryProducts();
+    AwaitHalves();
   }
 
   // S to row `row` of a state tensor.
   __aicore__ inline void Store(const GlobalTensor<StateT>& to, int64_t row) {
     const StageScope stage(kCarry);
-    const GlobalTensor<StateT> rows = to[Offset(row)];
     for (uint32_t t = 0; t < kTiles; ++t) {
       if (Active(t)) {
         this->AwaitState(t);  // MTE3 has read the halves that its products came from: they and the slices' ids are free
       }
     }
-    if constexpr (sizeof(StateT) == sizeof(float)) {
-      Handoff<HardEvent::V_MTE3>(0);
-      AscendC::DataCopy(rows, Get<kStateRows, float>(), WholeRows(1, 0));
-    } else {
-      for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
-        CastRows(Of<kSliceHalves, half>(t), StateOf(t), slices_.k, PitchBlocks(), slices_.strips[t] * kFractal);
-        Handoff<HardEvent::V_MTE3>(t);
-        AscendC::DataCopy(rows[slices_.Begin(t) * tiling_.k_dim], Of<kSliceHalves, half>(t), StateElems(t));
-      }
-    }
-    Handoff<HardEvent::MTE3_V>(kStateRowsLeft);
+    StoreRows(to, row, false);
   }
 
   // The same where MTE3 has just waited for all that the Vector queue did. Whoever calls this waits for the rows to leave before the next
@@ -124,7 +141,7 @@ class StateInNd : public InterProducts<Table> {
 
  protected:
   __aicore__ inline StateInNd(OnChip<Table>& chip, CubeSlots& slots, const GmTensors<StateT>& gm, const ChunkGatedDeltaRuleTiling& tiling)
-      : Base(chip, slots), gm_(gm), tiling_(tiling) {}
+      : Base(chip, slots, tiling), gm_(gm), tiling_(tiling) {}
 
   using Base = InterProducts<Table>;
   using Base::Active;
@@ -137,33 +154,6 @@ class StateInNd : public InterProducts<Table> {
   static constexpr uint8_t kHalfRows = kFractal / kFloatsPerBlock;  // blocks of a row of a strip
   static constexpr uint8_t kDecayRepeats = Table::kTable.rows[kStateDecay].rows;
   static constexpr uint8_t kEveryOther = kHalfRows;  // block of an NZ tile: one half of its rows
-
-  // The halves of a fresh S and its products with the first chunk's rows.
-  __aicore__ inline void SplitFresh() {
-    const uint32_t tiles = slices_.strips[1] == 0 ? 1 : kTiles;
-    for (uint32_t t = 0; t < tiles; ++t) {
-      ToNz(t);
-    }
-    VectorDone();
-    for (uint32_t t = 0; t < tiles; ++t) {
-      SplitHi(t);
-    }
-    if constexpr (Compensated::kState) {
-      VectorDone();
-      for (uint32_t t = 0; t < tiles; ++t) {
-        LeaveLo(t);
-      }
-      VectorDone();
-      for (uint32_t t = 0; t < tiles; ++t) {
-        SplitLo(t);
-      }
-    }
-    for (uint32_t t = 0; t < tiles; ++t) {
-      this->KeyProduct(t, chunk_);
-    }
-    this->QueryProducts();
-    AwaitHalves();
-  }
 
   // hi waits in the slice's own place, and lo where (F V')^T K was; the last of them takes both to L1.
   __aicore__ inline void SplitHi(uint32_t t) {
@@ -235,6 +225,24 @@ class StateInNd : public InterProducts<Table> {
   }
 
   // --- rows in GM ---
+
+  // fp16 rows are in slice_halves on their way. `arrived`: S has just come that way, and they are there, as they were in GM.
+  __aicore__ inline void StoreRows(const GlobalTensor<StateT>& to, int64_t row, [[maybe_unused]] bool arrived) {
+    const GlobalTensor<StateT> rows = to[Offset(row)];
+    if constexpr (sizeof(StateT) == sizeof(float)) {
+      Handoff<HardEvent::V_MTE3>(0);
+      AscendC::DataCopy(rows, Get<kStateRows, float>(), WholeRows(1, 0));
+    } else {
+      for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
+        if (!arrived) {
+          CastRows(Of<kSliceHalves, half>(t), StateOf(t), slices_.k, PitchBlocks(), slices_.strips[t] * kFractal);
+        }
+        Handoff<HardEvent::V_MTE3>(t);
+        AscendC::DataCopy(rows[slices_.Begin(t) * tiling_.k_dim], Of<kSliceHalves, half>(t), StateElems(t));
+      }
+    }
+    Handoff<HardEvent::MTE3_V>(kStateRowsLeft);
+  }
 
   __aicore__ inline void LoadRows() {
     const auto rows = gm_.initial_state[Offset(chunk_.item.sequence)];

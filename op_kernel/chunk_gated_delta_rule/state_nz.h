@@ -12,10 +12,25 @@ namespace chunk_gdr {
 template <typename Table, typename StateT>
 class StateInNz : public InterProducts<Table> {
  public:
-  // S <- initial_state or zeros, and its products with the first chunk's rows.
-  __aicore__ inline void Enter() {
-    rows_.Enter(chunk_.item);
-    SplitFresh();
+  // S <- initial_state, or zeros; and the same, bit for bit, to row `row` of `copy` unless that is null.
+  __aicore__ inline void Enter(const GlobalTensor<StateT>* copy, int64_t row) { rows_.Enter(chunk_.item, copy, row); }
+
+  // The halves of a fresh S and its products with the first chunk's rows.
+  __aicore__ inline void SplitFresh() {
+    const StageScope stage(kState);
+    for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
+      StateHiToL1(t);
+      if constexpr (Compensated::kState) {
+        SubtractStateHi(t);
+      }
+    }
+    for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
+      if constexpr (Compensated::kState) {
+        StateLoToL1(t);
+      }
+      this->KeyProduct(t, chunk_);
+    }
+    this->QueryProducts();
   }
 
   // S to row `row` of a state tensor.
@@ -91,7 +106,7 @@ class StateInNz : public InterProducts<Table> {
 
  protected:
   __aicore__ inline StateInNz(OnChip<Table>& chip, CubeSlots& slots, const GmTensors<StateT>& gm, const ChunkGatedDeltaRuleTiling& tiling)
-      : Base(chip, slots), rows_(chip, gm, tiling, slices_) {}
+      : Base(chip, slots, tiling), rows_(chip, gm, tiling, slices_) {}
 
   using Base = InterProducts<Table>;
   using Base::Active;
@@ -101,27 +116,6 @@ class StateInNz : public InterProducts<Table> {
 
  private:
   using Base::slots_;
-
-  // The halves of a fresh S and its products with the first chunk's rows.
-  __aicore__ inline void SplitFresh() {
-    if (!chunk_.HasTokens()) {
-      return;
-    }
-    const StageScope stage(kState);
-    for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
-      StateHiToL1(t);
-      if constexpr (Compensated::kState) {
-        SubtractStateHi(t);
-      }
-    }
-    for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
-      if constexpr (Compensated::kState) {
-        StateLoToL1(t);
-      }
-      this->KeyProduct(t, chunk_);
-    }
-    this->QueryProducts();
-  }
 
   __aicore__ inline void SubtractStateHi(uint32_t t) {
     AddBlocks(slots_, Of<kStateC, float>(t), Of<kStateHiL1, half>(t), Get<kMinusOneL1, half>(), slices_.StateFractals(t), t);

@@ -24,10 +24,12 @@ class StateRows {
                               const Slices& slices)
       : chip_(chip), gm_(gm), tiling_(tiling), slices_(slices) {}
 
-  // S <- initial_state, or zeros. While a piece becomes NZ, the next is on its way.
-  __aicore__ inline void Enter(const WorkItem& item) {
+  // S <- initial_state, or zeros; and the same, bit for bit, to row `row` of `copy` unless that is null. While a piece becomes NZ, the next
+  // is on its way.
+  __aicore__ inline void Enter(const WorkItem& item, const GlobalTensor<StateT>* copy, int64_t row) {
     const StageScope stage(kCarry);
     const auto nz = chip_.template Get<kFetched, float>();
+    bool leaving[2] = {false, false};
     if (!tiling_.has_state) {
       AscendC::Duplicate(nz, 0.0f, PieceElems(0, 0));
       VectorDone();
@@ -36,6 +38,7 @@ class StateRows {
     }
     for (uint32_t i = 0; i < kTiles * kPieces; ++i) {
       if (tiling_.has_state && i + 1 < kTiles * kPieces) {
+        AwaitRows(leaving, i + 1);
         LoadPiece(item, i + 1);
       }
       const uint32_t t = i / kPieces;
@@ -50,10 +53,18 @@ class StateRows {
         } else {
           RowsToNz(nz, InRows(i), slices_.strips[t] * kFractal, PieceStrips(piece), PieceStrips(piece));
         }
+        if (copy != nullptr) {
+          StoreRows(*copy, row, item, i, leaving);
+        }
         VectorDone();
       }
       PreloadResult(Piece(t, piece), nz, slices_.strips[t] * PieceStrips(piece));
       VectorDone();
+    }
+    AwaitRows(leaving, 0);
+    AwaitRows(leaving, 1);
+    if (!tiling_.has_state && copy != nullptr) {
+      Store(*copy, row, item);
     }
   }
 
@@ -69,26 +80,18 @@ class StateRows {
         continue;
       }
       CopyResult(nz, Piece(t, piece), 1, slices_.strips[t] * PieceStrips(piece), 0, 0);
-      if (leaving[i % 2]) {
-        Await<HardEvent::MTE3_V>(kStateRowsLeft + i % 2);
-      }
+      AwaitRows(leaving, i);
       VectorDone();
       if constexpr (sizeof(StateT) == sizeof(float)) {
         NzToRows(InRows(i), nz, slices_.strips[t] * kFractal, PieceStrips(piece));
       } else {
         NzToRows(InRows(i), nz, slices_.strips[t] * kFractal, PieceStrips(piece), PieceStrips(piece));
       }
-      Handoff<HardEvent::V_MTE3>(i % 2);  // the slices' ids are at rest between two chunks
-      AscendC::DataCopy(to[Offset(item, row, t, piece)], InRows(i), Rows(t, piece, false));
-      Signal<HardEvent::MTE3_V>(kStateRowsLeft + i % 2);
-      leaving[i % 2] = true;
+      StoreRows(to, row, item, i, leaving);
       VectorDone();
     }
-    for (uint32_t i = 0; i < 2; ++i) {
-      if (leaving[i]) {
-        Await<HardEvent::MTE3_V>(kStateRowsLeft + i);
-      }
-    }
+    AwaitRows(leaving, 0);
+    AwaitRows(leaving, 1);
   }
 
   __aicore__ inline uint32_t PieceStrips(uint32_t piece) const {
@@ -104,6 +107,24 @@ class StateRows {
   }
 
  private:
+  // The rows of piece `i`, which the Vector queue is given before, to GM.
+  __aicore__ inline void StoreRows(const GlobalTensor<StateT>& to, int64_t row, const WorkItem& item, uint32_t i, bool (&leaving)[2]) {
+    const uint32_t t = i / kPieces;
+    const uint32_t piece = i % kPieces;
+    Handoff<HardEvent::V_MTE3>(i % 2);  // the slices' ids are at rest between two chunks
+    AscendC::DataCopy(to[Offset(item, row, t, piece)], InRows(i), Rows(t, piece, false));
+    Signal<HardEvent::MTE3_V>(kStateRowsLeft + i % 2);
+    leaving[i % 2] = true;
+  }
+
+  // The place of piece `i` is free.
+  __aicore__ inline void AwaitRows(bool (&leaving)[2], uint32_t i) {
+    if (leaving[i % 2]) {
+      Await<HardEvent::MTE3_V>(kStateRowsLeft + i % 2);
+      leaving[i % 2] = false;
+    }
+  }
+
   __aicore__ inline void LoadPiece(const WorkItem& item, uint32_t i) {
     const uint32_t t = i / kPieces;
     const uint32_t piece = i % kPieces;

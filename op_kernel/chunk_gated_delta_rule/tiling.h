@@ -27,8 +27,9 @@ struct ChunkGatedDeltaRuleTiling {
   int32_t has_g;         // 0: 0
   int32_t has_state;     // 0: zeros
   int32_t has_chunk_state;
+  int32_t chunk_parallel;  // the schedule: 0 sequence-major, else rounds between two synchronisations of all cores
   int32_t use_qk_l2norm;
-  float scale_mantissa;  // scale = mantissa * power; power is 1 unless scale is below 1, then a power of two
+  float scale_mantissa;  // scale = mantissa * power, a power of two
   float scale_power;
   int32_t item_cycles;   // predicted cycles of a work item beside its chunks,
   int32_t chunk_cycles;  // and of each chunk: what the split over cores weighs items by

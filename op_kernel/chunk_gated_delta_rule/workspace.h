@@ -3,16 +3,43 @@
 #ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_WORKSPACE_H_
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_WORKSPACE_H_
 
-#include "../common/arch.h"
+#include "buffers.h"
 
 namespace chunk_gdr {
 
 // One status block per core: 0, or why the core refused to run. A block each, so that no two cores write the same 32 bytes.
 constexpr uint32_t kStatusBlockBytes = kBlockBytes;
-enum Status : int32_t { kOk = 0, kBadLengths = 1, kTooWide = 2 };  // kTooWide: the tiling is not one for this kernel's state layout
+enum Status : int32_t { kOk = 0, kBadLengths = 1, kOtherLayout = 2 };  // kOtherLayout: the tiling is for another state layout
 
 constexpr __aicore__ uint64_t StatusOffset(uint64_t core) { return core * kStatusBlockBytes; }
-constexpr __aicore__ uint64_t WorkspaceBytes(uint64_t cores) { return StatusOffset(cores); }
+constexpr __aicore__ uint64_t StatusBytes(uint64_t cores) { return StatusOffset(cores); }
+
+// Chunk-parallel: a flag per core for SyncAll and rows of zeros, both zero at the launch; then a slot per chunk and v-head.
+constexpr __aicore__ uint64_t SyncOffset(uint64_t cores) { return StatusBytes(cores); }
+constexpr __aicore__ uint64_t SyncBytes(uint64_t cores) { return cores * kBlockBytes; }
+constexpr __aicore__ uint64_t ZerosOffset(uint64_t cores) { return SyncOffset(cores) + SyncBytes(cores); }
+constexpr uint64_t kZerosBytes = static_cast<uint64_t>(kChunk) * kMaxHeadDim * 2;
+constexpr __aicore__ uint64_t HandoverOffset(uint64_t cores) { return ZerosOffset(cores) + kZerosBytes; }
+
+// What a slot hands over, in fp16 elements: T, row of blocks by row of blocks, and P as a list (lower.h), each hi, then lo; the diagonal
+// blocks of diag(s); e^G as [BT, 16] and two repeats of e^{G_n}, in fp32.
+constexpr uint32_t kSlotT = 0;
+constexpr uint32_t kSlotOutWeight = kSlotT + 2 * kLowerBlocks * kFractalElems;
+constexpr uint32_t kSlotShift = kSlotOutWeight + 2 * kLowerBlocks * kFractalElems;
+constexpr uint32_t kSlotFactors = kSlotShift + kBlocksPerSide * kFractalElems;
+constexpr uint32_t kHandoverElems = kSlotFactors + 2 * kFactorElems;
+
+// The rows of out of two chunks share the room of one chunk of the whole bucket.
+constexpr __aicore__ bool FitsTwoChunks(uint32_t bucket, uint32_t v_cols) {
+  const uint32_t strips = v_cols / kFractal;
+  return (strips | 1) + strips <= bucket / kFractal + 1;
+}
+
+// Rows of chunk_state, and so chunks of a head, at most.
+constexpr __aicore__ int64_t SlotsPerHead(const ChunkGatedDeltaRuleTiling& t) { return t.tokens / kChunk + t.sequences; }
+constexpr __aicore__ uint64_t HandoverBytes(const ChunkGatedDeltaRuleTiling& t) {
+  return static_cast<uint64_t>(t.v_heads) * SlotsPerHead(t) * kHandoverElems * 2;
+}
 
 }  // namespace chunk_gdr
 

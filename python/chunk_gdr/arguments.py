@@ -14,7 +14,7 @@ import numpy as np
 from .capture import load_inputs
 from .cases import BETAS, GATES, KEYS, V_LIMIT, Case, Inputs, chunk_state_like, make_inputs
 from .reference.recurrence import checked_lengths
-from .tiling import INT32_MAX, MAX_CORES, MAX_HEAD_DIM
+from .tiling import INT32_MAX, MAX_CORES, MAX_HEAD_DIM, SCHEDULES
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 EXECUTION_FLAGS = ("adversarial", "cores", "threads", "params", "overflow", "permute_cube")
@@ -184,7 +184,7 @@ def add_execution_flags(parser: argparse.ArgumentParser, adversarial: bool = Tru
             metavar="SEED",
             help="delay the queues at random, as far as flags, barriers and queue order allow",
         )
-    add_cores_flag(group)
+    add_plan_flags(group)
     group.add_argument("--threads", type=count, help="host threads that run the cores (all)")
     group.add_argument("--params", choices=["pessimistic", "optimistic"], help="cost parameters (pessimistic)")
     group.add_argument(
@@ -195,9 +195,14 @@ def add_execution_flags(parser: argparse.ArgumentParser, adversarial: bool = Tru
     )
 
 
-def add_cores_flag(group) -> None:
+def add_plan_flags(group) -> None:
     cores = whole_number(1, MAX_CORES)
     group.add_argument("--cores", type=cores, metavar="N", help=f"AI cores to use, 1 to {MAX_CORES} ({MAX_CORES})")
+    add_schedule_flag(group)
+
+
+def add_schedule_flag(group) -> None:
+    group.add_argument("--schedule", choices=SCHEDULES, help="how cores share the work (auto: predicted to be fastest)")
 
 
 def given_execution_flags(arguments: argparse.Namespace) -> list[str]:

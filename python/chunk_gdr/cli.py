@@ -7,16 +7,17 @@ Exit code 0: all bars hold; 1: a bar is missed; 2: wrong use.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import sys
 
-from . import UNKNOWN_VERSION, __version__
+from . import UNKNOWN_VERSION, __version__, tiling
 from .arguments import (
     UsageError,
     add_case_flags,
-    add_cores_flag,
     add_execution_flags,
+    add_plan_flags,
     case_of,
     execution_options,
     flag_of,
@@ -46,7 +47,6 @@ from .runner import (
     plan_of_case,
     problem_of,
 )
-from .tiling import MAX_CORES
 
 BACKENDS = ("model", "native", "reference", "npu")
 ON_CHIP = ("model", "npu")  # that run the device kernel
@@ -99,7 +99,7 @@ def build_parser() -> argparse.ArgumentParser:
         description="Prints the launch plan of a case. Nothing is executed.",
     )
     add_case_flags(plan)
-    add_cores_flag(plan)
+    add_plan_flags(plan)
     plan.add_argument("--json", action="store_true", help="one JSON object instead of text")
     plan.set_defaults(function=plan_command)
 
@@ -139,7 +139,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         call = call_operator(inputs, backend, **options)
         report = RunReport(backend, problem_of(inputs), call, warnings=notes + input_warnings(inputs))
         if on_model:
-            report.plan = plan_of(inputs, arguments.cores or MAX_CORES)
+            report.plan = plan_of(inputs, arguments.cores or tiling.MAX_CORES)
         if call.error is None:
             progress.stage("comparing with the fp64 recurrence")
             report.comparisons = compare_with_truth(inputs, call.result, overflow_mode(arguments))
@@ -167,7 +167,7 @@ def overflow_mode(arguments: argparse.Namespace) -> str:
 
 
 def plan_command(arguments: argparse.Namespace) -> int:
-    plan = plan_of_case(case_of(arguments), arguments.cores or MAX_CORES)
+    plan = plan_of_case(case_of(arguments), arguments.cores or tiling.MAX_CORES)
     print(json.dumps(plan.to_dict()) if arguments.json else plan)
     return 0
 
@@ -228,7 +228,8 @@ def main(argv: list[str] | None = None) -> int:
     if arguments.command is None:
         parser.error("a command is needed: run, plan, check, profile, bench, model or doctor")
     try:
-        code = arguments.function(arguments)
+        with schedule_of(arguments):
+            code = arguments.function(arguments)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
@@ -243,6 +244,11 @@ def main(argv: list[str] | None = None) -> int:
             raise
         print(f"chunk-gdr: error: {message}", file=sys.stderr)
         return 2
+
+
+def schedule_of(arguments: argparse.Namespace):
+    name = getattr(arguments, "schedule", None)
+    return contextlib.nullcontext() if name is None else tiling.schedule(name)
 
 
 def usage_message(error: Exception) -> str | None:

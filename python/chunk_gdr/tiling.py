@@ -7,9 +7,11 @@ shapes that are padded as at the torch boundary.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import operator
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from ._load import _C
@@ -49,6 +51,7 @@ class WorkspaceSlot:
     name: str
     offset_bytes: int
     bytes: int
+    zeroed: bool = False  #: zero at the launch
 
 
 @dataclass(frozen=True)
@@ -78,12 +81,14 @@ class Plan:
     block_num: int
     v_tiles: int
     v_tile_dim: int
+    rounds_apart: int  #: chunk-parallel: rounds of two chunks between two synchronisations of all cores; else 0
     stages: tuple[str, ...]
     buffers: tuple[Buffer, ...]
     workspace_bytes: int
     workspace: tuple[WorkspaceSlot, ...]
     cores: tuple[tuple[WorkItem, ...], ...]  #: items of each core, in the order it runs them
-    item_cycles: int  #: predicted model cycles of an item beside its chunks,
+    launch_cycles: int  #: predicted model cycles of a core before its first item,
+    item_cycles: int  #: of an item beside its chunks,
     chunk_cycles: int  #: and of each chunk; the split over cores weighs items by the two
     core_cycles: tuple[int, ...]  #: predicted model cycles of each core
 
@@ -121,9 +126,10 @@ class Plan:
 
     def _head(self) -> list[str]:
         slots = ", ".join(f"{s.name} {s.bytes} B at +{s.offset_bytes}" for s in self.workspace)
+        meetings = f", all meet every {self.rounds_apart} rounds of two chunks" if self.rounds_apart else ""
         return [
             f"tiling key {self.tiling_key} (bucket {self.bucket}), schedule {self.schedule}, state {self.state_layout},"
-            f" {self.block_num} cores, {self.v_tiles} slice(s) of {self.v_tile_dim} columns",
+            f" {self.block_num} cores, {self.v_tiles} slice(s) of {self.v_tile_dim} columns{meetings}",
             f"workspace {self.workspace_bytes} B: system part, then {slots}",
             f"predicted {self.predicted_cycles:,} model cycles, {self.chunk_cycles:,} for a chunk of an item and "
             f"{self.item_cycles:,} for its state",
@@ -189,6 +195,32 @@ def _whole(name: str, value, low: int, high: int) -> int:
     return number
 
 
+SCHEDULES = ("auto", "sequence-major", "v-tiles", "chunk-parallel")
+SCHEDULE_VARIABLE = "CHUNK_GDR_SCHEDULE"
+
+
+@contextlib.contextmanager
+def schedule(name: str) -> Iterator[None]:
+    """Calls of the operator in this block, and their plans, run this schedule: one of ``SCHEDULES``, see :func:`plan`.
+
+    Process-wide, like the environment variable ``CHUNK_GDR_SCHEDULE`` that it sets.
+
+    Raises:
+        ValueError: there is no such schedule. A call for which it does not fit fails on its own.
+    """
+    if name not in SCHEDULES:
+        raise ValueError(f"chunk_gated_delta_rule tiling: schedule must be one of {', '.join(SCHEDULES)}, got {name!r}")
+    before = os.environ.get(SCHEDULE_VARIABLE)
+    os.environ[SCHEDULE_VARIABLE] = name
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[SCHEDULE_VARIABLE]
+        else:
+            os.environ[SCHEDULE_VARIABLE] = before
+
+
 def plan(
     lengths: Sequence[int],
     nk: int,
@@ -203,6 +235,7 @@ def plan(
     beta: bool = True,
     use_qk_l2norm: bool = False,
     cores: int = MAX_CORES,
+    schedule: str | None = None,
 ) -> Plan:
     """The launch plan of ``chunk_gated_delta_rule`` for sequences of ``lengths`` tokens.
 
@@ -214,6 +247,9 @@ def plan(
         state_dtype: ``"float32"`` or ``"float16"``, the dtype of the state tensors.
         initial_state, chunk_state, g, beta, use_qk_l2norm: which arguments are given.
         cores: AI cores the plan may use, 1 to 8.
+        schedule: ``"sequence-major"`` (a core runs all chunks of a v-head, the state on chip), ``"v-tiles"`` (of a slice
+            of Dv), ``"chunk-parallel"`` (the cores of a v-head also share out what does not depend on the state, chunk by
+            chunk) or ``"auto"``, the one predicted to be fastest. None: what ``CHUNK_GDR_SCHEDULE`` says, else auto.
 
     Raises:
         ValueError: a quantity is out of range; the message names it, the limit and the value.
@@ -244,6 +280,7 @@ def plan(
         "use_qk_l2norm": use_qk_l2norm,
         "gate_stride_elems": -(-total // 8) * 8 + CHUNK,
         "core_count": cores,
+        "schedule": schedule or os.environ.get(SCHEDULE_VARIABLE) or "auto",
     }
     raw = _C.plan(**problem)
     return Plan(
@@ -254,6 +291,7 @@ def plan(
         block_num=raw["block_num"],
         v_tiles=raw["v_tiles"],
         v_tile_dim=raw["v_tile_dim"],
+        rounds_apart=raw["rounds_apart"],
         stages=tuple(raw["stages"]),
         buffers=tuple(Buffer(**row) for row in raw["buffers"]),
         workspace_bytes=raw["workspace_bytes"],
@@ -262,6 +300,7 @@ def plan(
             tuple(WorkItem(**item) for item in _C.items_of_core(lengths, core, **problem))
             for core in range(raw["block_num"])
         ),
+        launch_cycles=raw["launch_cycles"],
         item_cycles=raw["item_cycles"],
         chunk_cycles=raw["chunk_cycles"],
         core_cycles=tuple(_C.predicted_cycles(lengths, **problem)),

@@ -81,6 +81,25 @@ def test_small_beta(check, beta, scale, gate):
     check(x)
 
 
+@pytest.mark.parametrize("gate", ["none", "zero", "-1e-3", "-5", "qwen"])
+@pytest.mark.parametrize("beta", [-1.0, -0.5, -0.03])
+def test_negative_beta(check, beta, gate):
+    """The recurrence is defined for any beta; |1 - beta| > 1 makes the state grow, so sequences are short."""
+    check(replace(BASE, lengths=(20, 7), beta=beta, gate=gate))
+
+
+@pytest.mark.parametrize("l2norm", [False, True])
+@pytest.mark.parametrize("token", [0, 5, 63, 65, 69])
+def test_one_negative_beta_among_positive_ones(check, token, l2norm):
+    """Left out of the state, such a token would move it by a quarter of its value."""
+    x = make_inputs(replace(BASE, lengths=(70,), gate="-1e-3", state=None, l2norm=l2norm))
+    x.beta[token] = -0.25
+    without = x.arguments() | {"beta": x.beta.clone()}
+    without["beta"][token] = 0.0
+    assert not compare_state(recurrence(**without).final_state, recurrence(**x.arguments()).final_state).passed
+    check(x)
+
+
 @pytest.mark.parametrize("gate", ["zero", "none"])
 def test_no_decay_over_many_tokens(check, gate):
     """T = 1000 of the ungated delta rule."""

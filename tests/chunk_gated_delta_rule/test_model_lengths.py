@@ -147,6 +147,23 @@ def test_chunk_state(check, state):
     assert result.chunk_state[5:].isnan().all() and result.chunk_state[:5].isfinite().all()
 
 
+SPECIAL = (-0.0, 1e-40, 6e-8, 3e38, torch.inf, -torch.inf, torch.nan)
+
+
+@pytest.mark.parametrize("options", [{}, {"overflow": "inf"}], ids=["saturate", "inf"])
+@pytest.mark.parametrize("state, bits", [("float32", torch.int32), ("float16", torch.int16)])
+@pytest.mark.parametrize("dk, dv", [(48, 32), (128, 128), (96, 16)])
+def test_a_fresh_state_keeps_its_bits(run_model, state, bits, dk, dv, options):
+    """Row 0 of chunk_state, and the final state of an empty sequence, whatever the numbers: signs of zeros, infinities, neighbours of NaN."""
+    x = make_inputs(replace(BASE, lengths=(65, 0), dk=dk, dv=dv, state=state))
+    x.initial_state[:, 0, 2, 3 : 3 + len(SPECIAL)] = torch.tensor(SPECIAL).to(x.initial_state.dtype)
+    x.initial_state[:, 1] = -0.0
+    x.chunk_state = chunk_state_like(x)
+    result = run_model(x, **options)
+    assert torch.equal(result.chunk_state[0].view(bits), x.initial_state[0].view(bits))
+    assert torch.equal(result.final_state[1].view(bits), x.initial_state[1].view(bits))
+
+
 def test_chunk_state_changes_no_result(run):
     x = make_inputs(replace(BASE, lengths=(130, 65)))
     without = run(x)

@@ -92,6 +92,17 @@ def test_scales(check, scale):
     check(replace(BASE, scale=scale))
 
 
+@pytest.mark.parametrize("where, overflow", [("native", "inf"), ("model", "inf"), ("model", "saturate")])
+@pytest.mark.parametrize("query_norm, scale", [(1.0, 7e4), (1.0, -3e5), (100.0, 1400.0), (2e4, 14.0)])
+def test_scores_beyond_half(check_on_backend, where, overflow, query_norm, scale):
+    """scale q k^T exceeds fp16, out does not."""
+    x = make_inputs(replace(BASE, scale=scale, v_size=0.03, gate="-1e-3", state=None))
+    x.query = (x.key.double() * query_norm).half()
+    scores = scale * torch.einsum("thd,shd->ts", x.query.double(), x.key.double())
+    assert scores.abs().max() > FP16_MAX > recurrence(**x.arguments()).out.abs().max()
+    check_on_backend(where, x, overflow=overflow)
+
+
 def test_scale_none_is_one(run):
     absent, one = (run(replace(BASE, scale=scale)) for scale in (None, 1.0))
     assert torch.equal(absent.out, one.out)

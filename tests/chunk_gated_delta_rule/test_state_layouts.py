@@ -10,7 +10,7 @@ import torch
 
 from chunk_gdr import model, tiling
 from chunk_gdr.bench import builds
-from chunk_gdr.cases import SUITE, Case, make_inputs
+from chunk_gdr.cases import SUITE, Case, chunk_state_like, make_inputs
 from chunk_gdr.check import different_bits
 from chunk_gdr.runner import call_operator, plan_of_case
 
@@ -40,6 +40,20 @@ def test_every_bucket(rows, check_model, dim, state):
     for row, sequence in enumerate((0, 0, 1, 3, 3, 3)):
         if row in (0, 2, 3):
             assert torch.equal(result.chunk_state[row], x.initial_state[sequence])
+
+
+@pytest.mark.parametrize("state, bits", [("float32", torch.int32), ("float16", torch.int16)])
+@pytest.mark.parametrize("dk, dv", [(48, 32), (128, 128), (96, 16)])
+def test_a_fresh_state_keeps_its_bits(rows, run_model, state, bits, dk, dv):
+    """Row 0 of chunk_state, and the final state of an empty sequence: also a NaN, and what fp16 holds only as subnormal."""
+    x = make_inputs(replace(BASE, lengths=(65, 0), dk=dk, dv=dv, state=state))
+    x.initial_state[:, 0, 2, 3:8] = torch.tensor([-0.0, 6e-8, 3e38, -torch.inf, torch.nan]).to(x.initial_state.dtype)
+    x.initial_state.view(bits)[:, 0, 2, 8] = {torch.int32: 0x7F800123, torch.int16: 0x7C12}[bits]  # a NaN that signals
+    x.initial_state[:, 1] = -0.0
+    x.chunk_state = chunk_state_like(x)
+    result = run_model(x)
+    assert torch.equal(result.chunk_state[0].view(bits), x.initial_state[0].view(bits))
+    assert torch.equal(result.final_state[1].view(bits), x.initial_state[1].view(bits))
 
 
 @pytest.mark.parametrize("name", SUITE)
@@ -136,6 +150,25 @@ def test_a_plan_for_the_other_layout_is_refused(library):
     with builds.kernel_library(library):
         result = call_operator(make_inputs(Case(lengths=(64,), nk=8, nv=8)), "model").result
     assert result.out.isnan().all() and result.final_state.isnan().all()
+
+
+def test_a_chunk_parallel_plan_is_refused(library):
+    """Its items are narrow enough, but there is no such schedule in this kernel."""
+    with builds.kernel_library(library), tiling.schedule("chunk-parallel"):
+        result = call_operator(make_inputs(Case(lengths=(200,), nk=1, nv=1, dk=64, dv=64)), "model").result
+    assert result.out.isnan().all() and result.final_state.isnan().all()
+
+
+def test_schedules(rows):
+    """No chunk-parallel, and no buffers for it; whole heads only where there is room."""
+    chosen = tiling.plan([4096], 1, 1, 64, 64)
+    assert chosen.schedule == "v-tiles" and not any(b.name.startswith("slot_") for b in chosen.buffers)
+    with pytest.raises(ValueError, match="schedule chunk-parallel does not fit this launch.* the state in kNz"):
+        tiling.plan([4096], 1, 1, 64, 64, schedule="chunk-parallel")
+    assert tiling.plan([640], 1, 1, 64, 64, schedule="sequence-major").v_tiles == 1
+    message = "schedule sequence-major does not fit.*the whole Dv, and with the state in kNd the chip has room for 48 columns"
+    with pytest.raises(ValueError, match=message):
+        tiling.plan([640], 1, 1, 128, 128, schedule="sequence-major")
 
 
 def test_a_layout_that_is_none(monkeypatch):

@@ -136,9 +136,9 @@ def baselines():
 
 @pytest.fixture(scope="module")
 def row_baselines():
-    """Of the kernel with its state in rows; a refusal is the same in both."""
+    """Of the kernel with its state in rows; a refusal is the same in both, and chunk-parallel is for the other."""
     library = model.build(ROOT / builds.KERNEL, defines={"CHUNK_GDR_STATE_LAYOUT": "kNd"})
-    scenarios = {name: scenario for name, scenario in operator_scenarios().items() if not name.startswith("refused")}
+    scenarios = {name: s for name, s in operator_scenarios().items() if not name.startswith(("refused", "shared"))}
     with builds.kernel_library(library, "kNd"):
         return run_baselines(scenarios, redundant_sync=True)
 

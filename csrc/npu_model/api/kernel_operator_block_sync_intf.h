@@ -2,7 +2,7 @@
 // Flags, barriers and synchronisation between cores.
 #pragma once
 
-#include "issue/library.h"
+#include "issue/block_sync.h"
 #include "kernel_tensor.h"
 
 namespace AscendC {
@@ -124,12 +124,12 @@ void SyncAll() {
 template <bool isAIVOnly = true>
 void IBSet(const GlobalTensor<int32_t>& gmWorkspace, const LocalTensor<int32_t>& ubWorkspace, int32_t blockIdx,
            int32_t eventID, Site site = Site::Here()) {
-  npu_model::issue::BlockSet(gmWorkspace.view(), ubWorkspace.view(), blockIdx, eventID, site);
+  npu_model::issue::BlockFlag(true, gmWorkspace.view(), ubWorkspace.view(), blockIdx, eventID, site);
 }
 template <bool isAIVOnly = true>
 void IBWait(const GlobalTensor<int32_t>& gmWorkspace, const LocalTensor<int32_t>& ubWorkspace, int32_t blockIdx,
             int32_t eventID, Site site = Site::Here()) {
-  npu_model::issue::BlockWait(gmWorkspace.view(), ubWorkspace.view(), blockIdx, eventID, site);
+  npu_model::issue::BlockFlag(false, gmWorkspace.view(), ubWorkspace.view(), blockIdx, eventID, site);
 }
 
 template <MemDsbT arg0>

@@ -10,7 +10,6 @@ namespace npu_model {
 namespace {
 
 constexpr uint32_t kCubeEdge = 16;
-constexpr uint32_t kFractalBytes = 512;
 
 double Fractals(const Cost& cost) {
   const auto tiles = [](uint32_t x) { return static_cast<double>((x + kCubeEdge - 1) / kCubeEdge); };
@@ -220,6 +219,10 @@ Span Timeline::Barrier(Queue q, const Moment& issued) {
 
 Queue Timeline::BarrierAll() {
   ++traffic_.full_barriers;
+  return Meet();
+}
+
+Queue Timeline::Meet() {
   const Moment all = End();
   int last = 0;
   for (int q = kQueueCount - 1; q >= 0; --q) last = queues_[q].complete.at == all.at ? q : last;
@@ -245,8 +248,8 @@ Span Timeline::ScalarAccess(double cycles, int stage) {
 }
 
 void Timeline::AdvanceTo(double time, Queue why) {
-  // The queues are drained, so S is the last of them.
-  const Moment& s = At(Queue::kS).free;
+  Meet();
+  const Moment s = At(Queue::kS).free;
   const Moment arrival =
       time > s.at ? links_.Append(s, time - s.at, Queue::kS, -1, LinkKind::kBlocks) : Moment{time, s.link};
   for (QueueTime& queue : queues_) {

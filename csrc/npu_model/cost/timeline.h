@@ -83,6 +83,7 @@ class Timeline {
   // The compiler's auto-sync would make S wait for `queue` here.
   void ScalarWaitsFor(Queue queue);
   Span ScalarAccess(double cycles, int stage);
+  // All queues wait for each other, and then until other blocks have arrived.
   void AdvanceTo(double time, Queue why);
 
   const CostParams& params() const { return params_; }
@@ -100,6 +101,7 @@ class Timeline {
 
  private:
   const Moment& End() const;
+  Queue Meet();
   void AddBusy(Queue queue, double cycles, int stage);
   Duration GmDuration(const Operand& gm, bool load, L2Tracker* l2, uint64_t gm_base);
   void CountMove(const Instr& instr);

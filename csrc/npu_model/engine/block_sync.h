@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the blocks of one launch share: the right to run (at most `threads` at a time), SyncAll, and IBSet/IBWait
-// signals.
+// What the blocks of one launch share: the right to run (at most `threads` at a time), SyncAll, and the GM flags of
+// IBSet and IBWait.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <mutex>
 #include <string>
 #include <vector>
+
+#include "engine/types.h"
+#include "sched/hazard.h"
 
 namespace npu_model {
 
@@ -18,42 +20,77 @@ using BlockClock = std::vector<uint32_t>;
 
 struct BlockArrival {
   double time = 0;   // cycles
-  BlockClock clock;  // own entry = releases so far, this one included
+  BlockClock clock;  // own entry = releases so far; of a block that tells others something, this one included
 };
 
+// How a block gets on from a place where it polls GM.
+struct Passage {
+  enum class Kind : uint8_t { kPassed, kDeadlock, kBadFlag };
+
+  Kind kind = Kind::kPassed;
+  std::string why;      // kDeadlock, kBadFlag
+  BlockArrival joined;  // kPassed: nothing before this time, and an edge from this clock; no clock: no edge
+  bool contested = false;
+  AccessReport rival;  // contested: the other block's call that this one may as well have overtaken
+};
+
+// Nothing is decided before every block polls or has ended, and then in the order of model time. So who gets a flag,
+// what it holds and what a deadlock looks like do not depend on the host's threads.
 class BlockSync {
  public:
   BlockSync(int blocks, int cores, int threads);
 
   void AcquireToken();
   void ReleaseToken();
-  void BlockEnded(int block);
+  void BlockEnded(int block, bool abandoned);
 
-  // Blocks until every block arrived as often as this one. Returns an empty string and the joined arrival, or why it
-  // can never happen.
-  std::string SyncAll(int block, const BlockArrival& arrival, BlockArrival* joined);
-  void Signal(uint64_t key, const BlockArrival& arrival);
-  std::string Wait(int block, uint64_t key, BlockArrival* joined);
+  // The callers have published their arrival; return when every block has.
+  Passage SyncAll(int block, const BlockArrival& arrival, const AccessReport& call);
+  // Returns when the flag is down (IBSet) or up (IBWait); it is then the caller's until TurnFlag, which publishes what
+  // the block has done. `arrival` is not published. The flag's 32 bytes must be readable.
+  Passage AwaitFlag(int block, const GmFlag& flag, const BlockArrival& arrival, const AccessReport& call);
+  void TurnFlag(int block, const GmFlag& flag, const BlockArrival& arrival, const AccessReport& call);
 
  private:
-  enum class State { kRunning, kInSyncAll, kInWait, kEnded };
+  enum class State : uint8_t { kRunning, kInSyncAll, kAtFlag, kEnded, kAbandoned };
 
-  void FailIfNobodyRuns();
-  std::string WhoIsMissing(int block) const;
+  struct Block {
+    State state = State::kRunning;
+    BlockArrival arrival;
+    AccessReport call;
+    GmFlag flag;
+    Passage passage;
+  };
+  // The latest call of its kind on a flag.
+  struct FlagCall {
+    int block = -1;
+    BlockArrival arrival;
+    AccessReport call;
+  };
+  struct FlagState {
+    bool up = false;
+    bool taken = false;  // between AwaitFlag and TurnFlag
+    FlagCall set, wait;
+  };
 
-  const int blocks_;
+  static bool Polls(const Block& block) { return block.state == State::kInSyncAll || block.state == State::kAtFlag; }
+  Passage Poll(std::unique_lock<std::mutex>& lock, int block, State state, const BlockArrival& arrival,
+               const AccessReport& call);
+  void BlockStops();
+  void LetPass(int block, Passage passage);
+  bool PassFlags();
+  bool PassSyncAll();
+  void FailAll();
+  std::string WhyStuck(int block) const;
+  std::string Describe(int block) const;
+
   const int cores_;
   int tokens_;
+  int running_;  // blocks that neither poll nor have ended
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<State> states_;
-  std::vector<uint64_t> wait_keys_;
-  std::vector<int> arrivals_;  // SyncAll calls per block
-  std::vector<BlockArrival> pending_;
-  int generation_ = 0;
-  BlockArrival released_;
-  std::map<uint64_t, std::deque<BlockArrival>> signals_;
-  bool failed_ = false;
+  std::vector<Block> blocks_;
+  std::map<uint64_t, FlagState> flags_;  // by address
 };
 
 }  // namespace npu_model

@@ -27,7 +27,7 @@ struct ChipState {
   const RowTable rows;
   const CodeRange code;  // the kernel library
   BlockSync sync;
-  std::mutex atomic_mutex;  // stores under SetAtomicAdd
+  std::mutex atomic_mutex;  // stores under SetAtomicAdd, copies of polled flags
 };
 
 }  // namespace npu_model

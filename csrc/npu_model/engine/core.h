@@ -35,6 +35,8 @@ struct Instr {
   // Mmad with C += A B: may follow an Mmad on the same C without a barrier if c_fractals >= 10.
   bool accumulate = false;
   uint16_t c_fractals = 0;  // Mmad: ceil(m/16) * ceil(n/16)
+  // Copies GM flags that other cores poll meanwhile: such copies need no order among themselves.
+  bool polled = false;
   const char* name = "";    // literal; the API's name ("Add", "DataCopy", "Mmad")
   Site site;
   Cost cost;
@@ -115,15 +117,18 @@ class Core {
   int AllocEventId(Queue src, Queue dst, Site site);
   int FetchEventId(Queue src, Queue dst, Site site);  // lowest free id, not reserved
   void ReleaseEventId(Queue src, Queue dst, int id, Site site);
-  // Software SyncAll over all blocks: orders everything before it, on every core, before everything after it (full
-  // barrier included). The GM flags and the UB scratch are the operands of instructions the API issues before this
-  // call.
+  // The software synchronisation between cores is made of instructions that the API issues; these say what its polls
+  // wait for, and when. All block the kernel thread.
+  // SyncAll over all blocks: every block has stored its flag. Called when the own store is issued; orders everything
+  // before it, on every core, before everything after it.
   void SyncAll(Site site);
-  // IBSet / IBWait: `key` is the GM address of the flag slot. A signal publishes all completed work of this block (the
-  // API puts the full barrier before it, as the library does); a wait blocks the kernel thread until the key was
-  // signalled once more than waited.
-  void BlockSignal(uint64_t key, Site site);
-  void BlockWait(uint64_t key, Site site);
+  // How often this block went through SyncAll with the flags at a GM address.
+  uint32_t& SyncAlls(uint64_t flags);
+  // IBSet and IBWait: AwaitFlag returns when the flag is down (IBSet) or up (IBWait), and what the block that turned it
+  // had finished by then is ordered before what follows. TurnFlag says that the flag is stored: it publishes all work
+  // of this block. A full barrier stands before both.
+  void AwaitFlag(const GmFlag& flag, Site site);
+  void TurnFlag(const GmFlag& flag, Site site);
 
   // Component instructions of library routines (emulated Nd2Nz, Brcb, ReduceSum, TQue, ...) are issued inside a scope:
   // event ids 6 and 7 and the UB scratch are theirs to use, and flags on ids from AllocEventId are not judged for

@@ -10,6 +10,7 @@ std::string EventName(Queue src, Queue dst, int id) {
 }
 
 bool IsAtomic(const Instr& instr) {
+  if (instr.polled) return true;
   for (int i = 0; i < instr.count; ++i) {
     if (instr.operands[i].access == Access::kAtomicAdd) return true;
   }
@@ -35,12 +36,16 @@ void CoreState::Throw() {
   throw KernelAbort();
 }
 
-void CoreState::ReportAt(Rule rule, const char* name, Site site, const std::string& text, const std::string& fix) {
-  AccessReport access = checker.DescribeSite(name, site, Queue::kS, CurrentStage());
+AccessReport CoreState::DescribeCall(const char* name, Site site) {
+  AccessReport call = checker.DescribeSite(name, site, Queue::kS, CurrentStage());
   CallPath path;
-  access.path = tracer.Capture(path);
-  call_paths.emplace(access.path, path);
-  checker.Report(rule, Grade::kError, access, text, fix);
+  call.path = tracer.Capture(path);
+  call_paths.emplace(call.path, path);
+  return call;
+}
+
+void CoreState::ReportAt(Rule rule, const char* name, Site site, const std::string& text, const std::string& fix) {
+  checker.Report(rule, Grade::kError, DescribeCall(name, site), text, fix);
 }
 
 void CoreState::Record(TraceEvent::Kind kind, Queue queue, const IssueContext& context, const Span& span, Queue other,

@@ -65,6 +65,7 @@ struct Pending {
 };
 
 std::string EventName(Queue src, Queue dst, int id);
+// Whether other cores may touch its GM operand at the same time.
 bool IsAtomic(const Instr& instr);
 
 struct CoreState {
@@ -114,9 +115,11 @@ struct CoreState {
   // Edges between blocks: what this one publishes, and what it learns.
   BlockArrival Release();
   void JoinBlocks(const BlockArrival& joined);
+  void PassOn(const Passage& passage, const char* name, Site site);
 
   bool Unwinding() const { return aborted && std::uncaught_exceptions() > 0; }
   [[noreturn]] void Throw();
+  AccessReport DescribeCall(const char* name, Site site);
   void ReportAt(Rule rule, const char* name, Site site, const std::string& text, const std::string& fix = "");
   void Record(TraceEvent::Kind kind, Queue queue, const IssueContext& context, const Span& span,
               Queue other = Queue::kS, int id = 0, uint64_t bytes = 0);
@@ -157,6 +160,7 @@ struct CoreState {
   // What this block knows of the others; the latest is versions.back().
   std::vector<BlockClock> versions;
   uint32_t releases = 0;
+  std::map<uint64_t, uint32_t> sync_alls;  // by address of the flags
 
   // Which SetFlag a WaitFlag consumed, and on which id: {set, wait, id} -> times. Sites by number.
   std::map<std::tuple<uint32_t, uint32_t, int>, uint64_t> flag_pairs;

@@ -156,6 +156,7 @@ void Core::ReleaseEventId(Queue src, Queue dst, int id, Site site) {
 }
 
 void CoreState::JoinBlocks(const BlockArrival& joined) {
+  if (joined.clock.empty()) return;
   BlockClock clock = versions.back();
   for (size_t b = 0; b < clock.size(); ++b) clock[b] = std::max(clock[b], joined.clock[b]);
   versions.push_back(std::move(clock));
@@ -170,46 +171,71 @@ void CoreState::JoinBlocks(const BlockArrival& joined) {
 BlockArrival CoreState::Release() {
   ++releases;
   BlockArrival arrival;
-  arrival.time = timeline.now();
+  arrival.time = timeline.queue(Queue::kMte3).complete.at;  // the flag's store is in GM
   arrival.clock = versions.back();
   arrival.clock[block] = releases;
   checker.SetBlockClock(releases, static_cast<uint32_t>(versions.size() - 1));
   return arrival;
 }
 
+void CoreState::PassOn(const Passage& passage, const char* name, Site site) {
+  if (passage.kind == Passage::Kind::kDeadlock) {
+    ReportDeadlock(name, site, passage.why);
+    Throw();
+  }
+  if (passage.kind == Passage::Kind::kBadFlag) {
+    ReportAt(Rule::kParam, name, site, passage.why);
+    error = passage.why;
+    Throw();
+  }
+  JoinBlocks(passage.joined);
+}
+
 void Core::SyncAll(Site site) {
   CoreState& s = *state_;
   if (s.Unwinding()) return;
-  {
-    const LibraryScope scope(*this);
-    PipeBarrierAll(site);
-  }
-  BlockArrival joined;
-  const std::string why = s.chip.sync.SyncAll(s.block, s.Release(), &joined);
-  if (!why.empty()) {
-    s.ReportDeadlock("SyncAll", site, why);
-    s.Throw();
-  }
-  s.JoinBlocks(joined);
+  s.Drain("SyncAll", site);
+  s.PassOn(s.chip.sync.SyncAll(s.block, s.Release(), s.DescribeCall("SyncAll", site)), "SyncAll", site);
 }
 
-void Core::BlockSignal(uint64_t key, Site site) {
+uint32_t& Core::SyncAlls(uint64_t flags) { return state_->sync_alls[flags]; }
+
+void Core::AwaitFlag(const GmFlag& flag, Site site) {
   CoreState& s = *state_;
   if (s.Unwinding()) return;
-  s.Drain("IBSet", site);
-  s.chip.sync.Signal(key, s.Release());
+  const int index = FindArgument(s.chip.arguments, flag.workspace);
+  if (index < 0) {
+    Abort(Rule::kRead3, flag.Call(), site,
+          flag.ToString() + ": address outside every GM argument: " + DescribeStray(s.chip.arguments, flag.workspace));
+  }
+  const GmArgument& argument = s.chip.arguments[index];
+  if (!argument.Holds(flag.address, flag.address + kBlockBytes)) {
+    Abort(Rule::kRead3, flag.Call(), site,
+          flag.ToString() + " lies at byte " + std::to_string(flag.address - argument.base) + " of GM argument '" +
+              argument.name + "', which has " + std::to_string(argument.bytes));
+  }
+  const AccessReport call = s.DescribeCall(flag.Call(), site);
+  const BlockArrival here{s.timeline.Total(), s.versions.back()};
+  const Passage passage = s.chip.sync.AwaitFlag(s.block, flag, here, call);
+  if (s.checked && passage.contested) {
+    Hazard hazard;
+    hazard.rule = Rule::kGmOverlap;
+    hazard.access = call;
+    hazard.has_earlier = true;
+    hazard.earlier = passage.rival;
+    hazard.text = std::string("two blocks call ") + flag.Call() + " on " + flag.ToString() +
+                  " and nothing orders them: either may come first";
+    hazard.missing = "block " + std::to_string(passage.rival.block) + " <-> block " + std::to_string(s.block);
+    hazard.fix = "a flag for each pair of blocks, or SyncAll between the calls";
+    s.hazards.Add(std::move(hazard));
+  }
+  s.PassOn(passage, flag.Call(), site);
 }
 
-void Core::BlockWait(uint64_t key, Site site) {
+void Core::TurnFlag(const GmFlag& flag, Site site) {
   CoreState& s = *state_;
   if (s.Unwinding()) return;
-  BlockArrival joined;
-  const std::string why = s.chip.sync.Wait(s.block, key, &joined);
-  if (!why.empty()) {
-    s.ReportDeadlock("IBWait", site, why);
-    s.Throw();
-  }
-  s.JoinBlocks(joined);
+  s.chip.sync.TurnFlag(s.block, flag, s.Release(), s.DescribeCall(flag.Call(), site));
 }
 
 }  // namespace npu_model

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace npu_model {
 
@@ -20,6 +21,18 @@ struct Site {
   uint32_t line = 0;
 
   static constexpr Site Here(const char* f = __builtin_FILE(), uint32_t l = __builtin_LINE()) { return {f, l}; }
+};
+
+// A 32-byte flag of IBSet and IBWait in GM, and which of the two calls is made.
+struct GmFlag {
+  uint64_t workspace = 0;  // address of the GM tensor it lies in
+  uint64_t address = 0;
+  int32_t block_idx = 0;
+  int32_t event_id = 0;
+  bool set = false;
+
+  const char* Call() const { return set ? "IBSet" : "IBWait"; }
+  std::string ToString() const;
 };
 
 }  // namespace npu_model

@@ -37,6 +37,7 @@ struct GmAccess {
   Tag tag = 0;
   uint32_t tick = 0;     // releases this block had made before it
   uint32_t version = 0;  // index into the block's list of joined clocks
+  bool polled = false;   // a flag that other cores poll
 };
 
 struct ScalarLine {

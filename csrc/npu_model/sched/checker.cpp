@@ -155,7 +155,7 @@ void Checker::RecordGm(const Operand& operand, const OperandPlace& place, const 
   const bool store = Writes(operand.access);
   if (argument.writable && chip_.options.block_num > 1) {
     for (uint32_t i = 0; i < operand.count; ++i) {
-      GmAccess access{operand.Regions()[i], operand.access, context.tag, tick_, version_};
+      GmAccess access{operand.Regions()[i], operand.access, context.tag, tick_, version_, instr_->polled};
       access.region.base -= argument.base;
       mine.accesses.push_back(access);
     }

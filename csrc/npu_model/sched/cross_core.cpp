@@ -21,7 +21,7 @@ bool HappensBefore(const CoreState& earlier_block, const GmAccess& earlier, cons
 }
 
 bool Conflict(const Interval& a, const Interval& b) {
-  if (a.block == b.block) return false;
+  if (a.block == b.block || (a.access->polled && b.access->polled)) return false;
   if (a.access->access == Access::kRead && b.access->access == Access::kRead) return false;
   return !(a.access->access == Access::kAtomicAdd && b.access->access == Access::kAtomicAdd);
 }

@@ -99,10 +99,14 @@ Outputs RunModel(const Problem& problem) {
   Spoil(prepared, chunks);
   const host::LaunchPlan& plan = prepared.plan;
   const at::Tensor workspace = at::full({static_cast<int64_t>(plan.workspace_bytes)}, 0xFF, at::kByte);
+  ZeroWorkspace(plan, workspace);
 
   std::vector<npu_model::GmArg> args;
   for (const KernelArgument& argument : prepared.Arguments()) args.push_back(GmArgOf(argument));
   args.push_back(GmArgOf({"workspace", workspace, true}));
+  for (const host::WorkspaceSlot& slot : plan.workspace) {
+    if (slot.zeroed) args.back().written.emplace_back(kSystemWorkspaceBytes + slot.offset_bytes, slot.bytes);
+  }
   const npu_model::Report report = npu_model::Launch(
       "chunk_gated_delta_rule", KernelEntry(), args, &plan.tiling, sizeof(plan.tiling),
       Options(plan, chunks * plan.tiling.v_heads, wished));

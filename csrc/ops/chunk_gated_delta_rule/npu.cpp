@@ -68,6 +68,7 @@ Outputs Npu(const at::Tensor& query, const at::Tensor& key, const at::Tensor& va
   // Freed when this function returns, for work that comes later on the same stream.
   const at::Tensor workspace =
       at::empty({static_cast<int64_t>(plan.workspace_bytes)}, query.options().dtype(at::kByte));
+  ZeroWorkspace(plan, workspace);
   std::vector<void*> pointers;
   for (const KernelArgument& argument : prepared.Arguments()) {
     pointers.push_back(argument.tensor ? argument.tensor->data_ptr() : nullptr);

@@ -62,6 +62,9 @@ host::ProblemDesc Describe(const Arguments& args, const Sizes& sizes, uint32_t c
   desc.gate_stride_elems = GateStride(desc.total_tokens);
   desc.core_count = cores;
   desc.state_layout = ChosenStateLayout();
+  if (const char* schedule = std::getenv("CHUNK_GDR_SCHEDULE"); schedule != nullptr && *schedule != '\0') {
+    desc.schedule = host::ScheduleFromName(schedule);
+  }
   return desc;
 }
 
@@ -69,7 +72,7 @@ host::ProblemDesc Describe(const Arguments& args, const Sizes& sizes, uint32_t c
 
 StateLayout ChosenStateLayout() {
   const char* name = std::getenv("CHUNK_GDR_STATE_LAYOUT");
-  return name == nullptr || *name == '\0' ? kStateLayout : host::StateLayoutOf(name);
+  return name == nullptr || *name == '\0' ? kStateLayout : host::StateLayoutFromName(name);
 }
 
 std::array<KernelArgument, 10> Prepared::Arguments() const {
@@ -105,6 +108,14 @@ Prepared Prepare(const Arguments& args, const Sizes& sizes, uint32_t cores, Chun
   p.final_state = at::empty({desc.batch, desc.value_heads, desc.value_dim, desc.key_dim},
                             args.query.options().dtype(sizes.state_dtype));
   return p;
+}
+
+void ZeroWorkspace(const host::LaunchPlan& plan, const at::Tensor& workspace) {
+  for (const host::WorkspaceSlot& slot : plan.workspace) {
+    if (slot.zeroed) {
+      workspace.narrow(0, static_cast<int64_t>(kSystemWorkspaceBytes + slot.offset_bytes), static_cast<int64_t>(slot.bytes)).zero_();
+    }
+  }
 }
 
 Outputs Finish(const Arguments& args, const Prepared& prepared) {

@@ -38,6 +38,9 @@ enum class ChunkState {
 
 Prepared Prepare(const Arguments& args, const Sizes& sizes, uint32_t cores, ChunkState chunk_state);
 
+// Zeros where the plan wants them. workspace: bytes [plan.workspace_bytes].
+void ZeroWorkspace(const host::LaunchPlan& plan, const at::Tensor& workspace);
+
 // The results of the launch, with the head dims of the call. Also completes the caller's chunk_state.
 Outputs Finish(const Arguments& args, const Prepared& prepared);
 

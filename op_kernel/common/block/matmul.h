@@ -67,6 +67,38 @@ __aicore__ inline void LoadBWhole(const LocalTensor<half>& l0b, const LocalTenso
   AscendC::LoadData(l0b, b, AscendC::LoadData2DParams(0, static_cast<uint8_t>(fractals), 1, 0, 0, true, 0));
 }
 
+// A 3D load of `strips` strips of `rows` rows that lie as in GM, row behind row, nothing else between: the rows are a line of blocks of 16
+// channels, and a filter as wide as a row, moved on by a row, gathers one row after the other.
+__aicore__ inline AscendC::LoadData3DParamsV2<half> RowsAsLine(uint32_t rows, uint32_t strips) {
+  AscendC::LoadData3DParamsV2<half> params;
+  params.l1H = 1;
+  params.l1W = static_cast<uint16_t>(rows * strips);
+  params.channelSize = kFractal;
+  params.kExtension = static_cast<uint16_t>(strips * kFractal);
+  params.mExtension = static_cast<uint16_t>(rows);
+  params.strideW = static_cast<uint8_t>(strips);
+  params.strideH = 1;
+  params.filterW = static_cast<uint8_t>(strips);
+  params.filterH = 1;
+  params.dilationFilterW = 1;
+  params.dilationFilterH = 1;
+  return params;
+}
+
+// A[m, k] from rows of A. `m` in elements.
+__aicore__ inline void LoadARows(const LocalTensor<half>& l0a, const LocalTensor<half>& rows, uint32_t m, uint32_t k_strips) {
+  AscendC::LoadData(l0a, rows, RowsAsLine(m, k_strips));
+}
+
+// B[k, n] from `n` strips, from `first` on, of rows of `strips`; into L0B a 3D load transposes by itself. `k` in elements.
+__aicore__ inline void LoadBRows(const LocalTensor<half>& l0b, const LocalTensor<half>& rows, uint32_t k, uint32_t strips, uint32_t first,
+                                 uint32_t n) {
+  AscendC::LoadData3DParamsV2<half> params = RowsAsLine(k, strips);
+  params.kStartPt = static_cast<uint16_t>(first * kFractal);
+  params.kExtension = static_cast<uint16_t>(n * kFractal);
+  AscendC::LoadData(l0b, rows, params);
+}
+
 // What a product does with what is in C: replace it, add to what is known to be there, or add to what the product right before it leaves.
 enum class Onto { kNothing, kSettled, kLast };
 

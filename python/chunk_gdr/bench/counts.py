@@ -15,13 +15,17 @@ from typing import Sequence
 
 import numpy as np
 
+from .. import tiling
 from ..cases import CHUNK, Case, make_inputs
-from ..runner import call_operator
+from ..runner import call_operator, plan_of_case
 
 K_STRIPS = (1, 4, 6, 8)
 V_STRIPS = (1, 4, 8)
 WIDE = 5  # strips of k from which on another queue decides
 FEW, MANY = 4, 8  # chunks
+SHARED_STRIPS = (4, 5, 6, 8)
+SHARED_CHUNKS = (4, 13, 24, 41, 64)
+ROUNDS_TO_SLOT = 3  # from the fetch of a chunk to its slot
 GM_LATENCY = 700  # of a state's first piece; the others follow it at once
 
 
@@ -85,6 +89,37 @@ def fit(k_strips: Sequence[int] = K_STRIPS, v_strips: Sequence[int] = V_STRIPS) 
     return fits
 
 
+def shared_fit() -> dict[str, Fit]:
+    """What the chunk-parallel schedule costs, from launches of different lengths and slices.
+
+    Their cycles beside those of the launch and the item are a sum: a round of two chunks, what a chunk of one's own adds to
+    it, a round before the first, a meeting; all but the last depend on the dims.
+    """
+    rows, values = [], []
+    for r in SHARED_STRIPS:
+        for heads in (1, 2, 4):
+            for chunks in SHARED_CHUNKS:
+                case = Case(lengths=(CHUNK * chunks,), nk=1, nv=heads, dk=16 * r, dv=16 * r)
+                with tiling.schedule("chunk-parallel"):
+                    p = plan_of_case(case)
+                    cycles = call_operator(make_inputs(case), "model", checked=False).model["model_cycles"]["total"]
+                s, rounds = p.v_tile_dim // 16, -(-chunks // 2)
+                own, early = -(-chunks // p.v_tiles), p.rounds_apart + ROUNDS_TO_SLOT
+                terms = [rounds * x for x in (1, r, s, r * s)] + [own, own * r, early, early * r]
+                rows.append([*terms, -(-rounds // p.rounds_apart)])
+                values.append(cycles - p.launch_cycles - p.item_cycles)
+    weight = 1 / np.array(values)
+    solution = np.linalg.lstsq(np.array(rows) * weight[:, None], np.array(values) * weight, rcond=None)[0]
+    worst = float(np.abs(np.array(rows) @ solution * weight - 1).max() * 100)
+    one = [float(x) for x in solution]
+    return {
+        "round": Fit(*one[:4], worst),
+        "own chunk": Fit(*one[4:6], 0.0, 0.0, worst),
+        "early round": Fit(*one[6:8], 0.0, 0.0, worst),
+        "meeting": Fit(one[8], 0.0, 0.0, 0.0, worst),
+    }
+
+
 def text(fits: dict[str, Fit]) -> str:
     lines = ["                     1         r         s        rs     worst      D 64     D 128"]
     for name, f in fits.items():
@@ -95,3 +130,4 @@ def text(fits: dict[str, Fit]) -> str:
 
 if __name__ == "__main__":
     print(text(fit()))
+    print(f"\nchunk-parallel; worst: per cent of a whole launch\n{text(shared_fit())}")

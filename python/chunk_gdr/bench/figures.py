@@ -107,7 +107,9 @@ class ShortRuns:
         self.stage, self.options = stage, options
 
     def is_fair_to(self, plan: Plan) -> bool:
-        """Every core runs as many chunks less: otherwise a difference is not one of chunks alone."""
+        """It runs likewise, and every core as many chunks less: otherwise a difference is not one of chunks alone."""
+        if (self.plan.schedule, self.plan.v_tiles) != (plan.schedule, plan.v_tiles):
+            return False
         return len({plan.chunk_heads(core) - self.plan.chunk_heads(core) for core in range(CORES)}) == 1
 
     def point(self, params: str, core: int) -> tuple[float, float]:

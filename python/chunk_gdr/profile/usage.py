@@ -59,7 +59,7 @@ class CriticalLink:
 
     stage: str
     queue: str
-    kind: str  # "busy", "latency" (a result not yet visible), "other_blocks" (SyncAll, IBWait)
+    kind: str  # "busy", "latency" (a result not yet visible), "other_blocks" (SyncAll, IBSet, IBWait)
     cycles: float
 
 

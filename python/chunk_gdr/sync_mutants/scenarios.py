@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import _C, model
+from .. import _C, model, tiling
 from ..cases import CHUNK, Case, make_inputs
 from ..runner import call_operator
 
@@ -45,9 +45,11 @@ class OperatorScenario:
 
     case: Case
     cores: int = 1
+    schedule: str = "auto"
 
     def __call__(self, options: dict) -> Run:
-        call = call_operator(make_inputs(self.case), "model", cores=self.cores, threads=1, **options)
+        with tiling.schedule(self.schedule):
+            call = call_operator(make_inputs(self.case), "model", cores=self.cores, threads=1, **options)
         tensors = [t for t in vars(call.result).values() if t is not None]
         return Run(digest_of(t.numpy() for t in tensors), call.model, call.error)
 
@@ -110,7 +112,13 @@ def operator_scenarios() -> dict[str, Scenario]:
         "bare-b64": OperatorScenario(
             Case((130,), 1, 1, 16, 32, gate="none", beta="none", state=None, scale=None, pass_lengths=False)
         ),
-        "slices-b128": OperatorScenario(case(65, dk=128, dv=128, chunk_state=True), cores=2),
+        "slices-b128": OperatorScenario(case(65, dk=128, dv=128, chunk_state=True), cores=2, schedule="v-tiles"),
+        "shared-b64": OperatorScenario(case(330, 70, dk=64, dv=64), cores=4, schedule="chunk-parallel"),
+        "shared-half-b80": OperatorScenario(case(450, dk=80, dv=64, state="float16"), cores=2, schedule="chunk-parallel"),
+        "shared-b96": OperatorScenario(case(128, dk=96, dv=96, scale=None), cores=2, schedule="chunk-parallel"),
+        "shared-half-b128": OperatorScenario(
+            case(576, dk=128, dv=128, state="float16", chunk_state=True), cores=2, schedule="chunk-parallel"
+        ),
         "b80": OperatorScenario(case(64, 65, nv=2, dk=72, dv=80)),
         "half-b80": OperatorScenario(case(65, dk=80, dv=40, state="float16", chunk_state=True, scale=0.01)),
         "b96": OperatorScenario(case(65, 3, dk=96, dv=96, l2norm=True, keys="raw", chunk_state=True)),

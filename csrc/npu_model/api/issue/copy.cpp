@@ -78,6 +78,7 @@ void IssueCopy(const View& dst, const View& src, const CopyShape& shape, Site si
                         ? VectorCost((total + isa::kRepeatBytes - 1) / isa::kRepeatBytes, 1)
                         : CopyCost(path->cost);
   Instr instr(path->queue, "DataCopy", site, cost);
+  instr.polled = shape.polled;
   if (dst.mem == src.mem) instr.overlap = OverlapRule::kDisjoint;
   const Access write = atomic == AtomicMode::kNone ? Access::kWrite : Access::kAtomicAdd;
   instr.Add(BlockOperand(write, dst, copy.bytes, copy.blocks, copy.dst_pitch, kBlockBytes));

@@ -12,6 +12,7 @@ struct CopyShape {
   uint32_t length = 0;
   uint32_t src_gap = 0;
   uint32_t dst_gap = 0;
+  bool polled = false;  // flags that other cores poll
 };
 
 // The path follows from the memories; one that does not exist is a named fault.

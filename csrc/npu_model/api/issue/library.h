@@ -17,13 +17,6 @@ void CopyNz2Nd(const View& dst, const View& src, uint32_t nd_num, uint32_t n_val
                uint32_t src_matrix_stride, uint32_t src_n_stride, uint32_t dst_d_stride, uint32_t dst_matrix_stride,
                uint32_t elem_bytes, Site site);
 
-// SyncAll over GM flags: a 32-byte slot per block, zero at the start; UB scratch of the same size.
-void SyncAllSoftware(const View& gm, const View& ub, int32_t used_cores, Site site);
-
-// IBSet and IBWait on slot (block_idx, event_id) of a GM workspace.
-void BlockSet(const View& gm, const View& ub, int32_t block_idx, int32_t event_id, Site site);
-void BlockWait(const View& gm, const View& ub, int32_t block_idx, int32_t event_id, Site site);
-
 // Brcb: 8 elements per repeat, each over a 32-byte block. Strides in blocks. A 16-bit call moves the 256 bytes behind
 // each repeat's blocks out of the way and back.
 void BroadcastBlocks(uint32_t elem_bytes, const View& dst, const View& src, uint32_t repeats, uint32_t dst_block,

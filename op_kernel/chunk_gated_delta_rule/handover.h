@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chunk-parallel: what the scores and combine lanes of one core make of a chunk reaches the inter-chunk lanes of other cores through its
+// slot in the workspace; those fetch the rows of their chunks from GM themselves.
+#ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_HANDOVER_H_
+#define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_HANDOVER_H_
+
+#include "../common/tile/memory.h"
+#include "../common/tile/stage.h"
+#include "../common/tile/sync.h"
+#include "chunk.h"
+#include "events.h"
+#include "inputs.h"
+#include "lower.h"
+
+namespace chunk_gdr {
+
+template <typename Table, typename StateT>
+class ChunkHandover {
+ public:
+  using Tensors = GmTensors<StateT>;
+
+  __aicore__ inline ChunkHandover(OnChip<Table>& chip, const Tensors& gm, const ChunkGatedDeltaRuleTiling& tiling)
+      : chip_(chip), gm_(gm), tiling_(tiling) {}
+
+  // --- to the slots ---
+
+  // T from L1 to UB, into the place of P in fp32, which was split in the round before.
+  __aicore__ inline void StageT(const Chunk& done) {
+    if (!done.HasTokens()) {
+      return;
+    }
+    const StageScope stage(kOutWeight);
+    const auto t = Get<kTL1, half>()[done.Handover() * 2 * kTileElems];
+    const auto staged = Get<kOutWeight32, half>();
+    Handoff<HardEvent::V_MTE1>(kStagingFree);
+    for (uint32_t row = 0; row < kBlocksPerSide; ++row) {
+      const uint32_t blocks = row + 1;
+      AscendC::DataCopy(staged[RowBegin(row)], t[row * kBlocksPerSide * kFractalElems],
+                        AscendC::DataCopyParams(2, static_cast<uint16_t>(blocks * kFractal),
+                                                static_cast<uint16_t>((kBlocksPerSide * kBlocksPerSide - blocks) * kFractal),
+                                                static_cast<uint16_t>((kLowerBlocks - blocks) * kFractal)));
+    }
+    Signal<HardEvent::MTE1_MTE3>(kStaged);
+  }
+
+  // The factors of a chunk whose diagonal blocks are through; T and P of the one before it. In one go, because what MTE3 promises after a
+  // store comes true when the store has arrived. Since they were made V has handed over to MTE3.
+  __aicore__ inline void Store(const Chunk& next, const Chunk& done) {
+    if (next.HasTokens()) {
+      const StageScope stage(kSolve);
+      const int64_t slot = Slot(next);
+      AscendC::DataCopy(gm_.slots[slot + kSlotShift], Get<kShiftDiagonal, half>(), kDiagonalElems);
+      AscendC::DataCopy(gm_.slots[slot + kSlotFactors], Get<kDecays, half>(), 2 * kFactorElems);
+    }
+    if (done.HasTokens()) {
+      const StageScope stage(kOutWeight);
+      const int64_t slot = Slot(done);
+      AscendC::DataCopy(gm_.slots[slot + kSlotOutWeight], Get<kOutWeightHalves, half>(), 2 * kLowerElems);
+      Await<HardEvent::MTE1_MTE3>(kStaged);
+      AscendC::DataCopy(gm_.slots[slot + kSlotT], Get<kOutWeight32, half>(), 2 * kLowerElems);
+    }
+    Signal<HardEvent::MTE3_V>(kSlotLeft);
+  }
+  __aicore__ inline void AwaitStore() { Await<HardEvent::MTE3_V>(kSlotLeft); }
+
+  // --- from GM ---
+
+  // Rows of turn t of the next round. Of a ragged chunk those without a token are zero.
+  __aicore__ inline void FetchRows(uint32_t t, const Chunk& chunk) {
+    if (rows_read_[t]) {
+      Await<HardEvent::MTE1_MTE2>(kRowsRead + t);
+    }
+    rows_read_[t] = chunk.HasTokens();
+    if (!chunk.HasTokens()) {
+      return;
+    }
+    const StageScope stage(kLoad);
+    const int64_t k_head = chunk.item.v_head / (tiling_.v_heads / tiling_.k_heads);
+    const auto l1 = Get<kSlotRowsL1, half>()[chunk.RowsInL1() * kSlotRows * Table::kBucketDim];
+    const uint32_t k = static_cast<uint32_t>(tiling_.k_dim);
+    LoadRows(l1, gm_.key, chunk, (chunk.token * tiling_.k_heads + k_head) * k, k, tiling_.k_heads * tiling_.k_dim);
+    LoadRows(l1[kChunk * k], gm_.query, chunk, (chunk.token * tiling_.k_heads + k_head) * k, k, tiling_.k_heads * tiling_.k_dim);
+    LoadRows(l1[2 * kChunk * Table::kBucketDim], gm_.value, chunk,
+             (chunk.token * tiling_.v_heads + chunk.item.v_head) * tiling_.v_dim + chunk.item.v_begin,
+             static_cast<uint32_t>(chunk.item.v_cols), tiling_.v_heads * tiling_.v_dim);
+    Signal<HardEvent::MTE2_MTE1>(kRowsArrived + t);
+  }
+
+  // What its scores and combine lanes left, after all cores have synchronised.
+  __aicore__ inline void FetchSlot(const Chunk& chunk) {
+    if (!chunk.HasTokens()) {
+      return;
+    }
+    const StageScope stage(kLoad);
+    const int64_t slot = Slot(chunk);
+    const uint32_t t = chunk.Turn();
+    if (slot_read_[t]) {
+      Await<HardEvent::MTE1_MTE2>(kSlotRead + t);
+    }
+    slot_read_[t] = true;
+    AscendC::DataCopy(Factors(t), gm_.slots[slot + kSlotFactors], 2 * kFactorElems);
+    Signal<HardEvent::MTE2_MTE1>(kFactorsArrived + t);
+    AscendC::DataCopy(Get<kSlotShiftL1, half>()[t * kTileElems], gm_.slots[slot + kSlotShift],
+                      AscendC::DataCopyParams(kBlocksPerSide, kFractal, 0, kBlocksPerSide * kFractal));
+    const auto out_weight = Get<kSlotOutWeightL1, half>()[t * 2 * kTileElems];
+    for (uint32_t h = 0; h < 2; ++h) {
+      LowerToL1(out_weight[h * kTileElems], gm_.slots[slot + kSlotOutWeight + h * kLowerElems]);
+    }
+    const auto tile = Get<kSlotTL1, half>()[t * 2 * kTileElems];
+    for (uint32_t row = 0; row < kBlocksPerSide; ++row) {
+      const uint32_t blocks = row + 1;
+      AscendC::DataCopy(tile[row * kBlocksPerSide * kFractalElems], gm_.slots[slot + kSlotT + RowBegin(row)],
+                        AscendC::DataCopyParams(2, static_cast<uint16_t>(blocks * kFractal),
+                                                static_cast<uint16_t>((kLowerBlocks - blocks) * kFractal),
+                                                static_cast<uint16_t>((kBlocksPerSide * kBlocksPerSide - blocks) * kFractal)));
+    }
+    Signal<HardEvent::MTE2_MTE1>(kSlotArrived + t);
+  }
+
+  // e^G to where the factors of the inter-chunk lane are made of it, once those of the turn before have been used.
+  __aicore__ inline void FactorsToUb(const Chunk& chunk) {
+    if (!chunk.HasTokens()) {
+      return;
+    }
+    const StageScope stage(kLoad);
+    const uint32_t t = chunk.Turn();
+    Handoff<HardEvent::V_MTE1>(kFactorsRead);
+    Await<HardEvent::MTE2_MTE1>(kFactorsArrived + t);
+    AscendC::DataCopy(Get<kKeyDecay, half>(), Factors(t), 2 * kChunk * kFractal);
+    AscendC::DataCopy(Get<kChunkDecay, half>(), Factors(t)[2 * kChunk * kFractal], 2 * 2 * kRepeatFloats);
+    Signal<HardEvent::MTE1_V>(kFactorsInUb);
+  }
+
+  __aicore__ inline void QueryFactors(const Chunk& chunk) {
+    if (!chunk.HasTokens()) {
+      return;
+    }
+    const StageScope stage(kLoad);
+    Await<HardEvent::MTE1_V>(kFactorsInUb);
+    AscendC::Muls(Get<kQueryDecay, float>(), Get<kKeyDecay, float>(), tiling_.scale_mantissa, kChunk * kFractal);
+  }
+
+  __aicore__ inline void KeyFactors(const Chunk& chunk) {
+    if (!chunk.HasTokens()) {
+      return;
+    }
+    const StageScope stage(kLoad);
+    AscendC::Muls(Get<kKeyDecay, float>(), Get<kKeyDecay, float>(), -1.0f, kChunk * kFractal);
+  }
+
+  // The last promises are met.
+  __aicore__ inline void Close() {
+    for (uint32_t t = 0; t < kTurns; ++t) {
+      if (rows_read_[t]) {
+        Await<HardEvent::MTE1_MTE2>(kRowsRead + t);
+      }
+      if (slot_read_[t]) {
+        Await<HardEvent::MTE1_MTE2>(kSlotRead + t);
+      }
+    }
+  }
+
+ private:
+  // Elements before row `row` of blocks of T as a list.
+  static constexpr __aicore__ uint32_t RowBegin(uint32_t row) { return row * (row + 1) / 2 * kFractalElems; }
+
+  __aicore__ inline int64_t Slot(const Chunk& chunk) const {
+    return (chunk.item.v_head * SlotsPerHead(tiling_) + chunk.state_row) * kHandoverElems;
+  }
+
+  __aicore__ inline void LoadRows(const LocalTensor<half>& l1, const GlobalTensor<half>& tensor, const Chunk& chunk, int64_t offset,
+                                  uint32_t cols, int64_t pitch) {
+    AscendC::DataCopy(l1, tensor[offset],
+                      AscendC::DataCopyParams(static_cast<uint16_t>(chunk.live), static_cast<uint16_t>(cols / kFractal),
+                                              static_cast<uint16_t>((pitch - cols) / kFractal), 0));
+    if (chunk.live < kChunk) {
+      AscendC::DataCopy(l1[chunk.live * cols], gm_.zeros, (kChunk - chunk.live) * cols);
+    }
+  }
+
+  __aicore__ inline LocalTensor<half> Factors(uint32_t t) { return Get<kSlotFactorsL1, half>()[t * 2 * kFactorElems]; }
+
+  template <uint32_t kId, typename T>
+  __aicore__ inline LocalTensor<T> Get() {
+    return chip_.template Get<kId, T>();
+  }
+
+  OnChip<Table>& chip_;
+  const Tensors& gm_;
+  const ChunkGatedDeltaRuleTiling& tiling_;
+  bool rows_read_[kTurns] = {};
+  bool slot_read_[kTurns] = {};
+};
+
+}  // namespace chunk_gdr
+
+#endif  // CHUNK_GDR_CHUNK_GATED_DELTA_RULE_HANDOVER_H_

@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include "op_host/chunk_gated_delta_rule/tiling.h"
+#include "ops/chunk_gated_delta_rule/state_layout.h"
 
 namespace py = pybind11;
 
@@ -59,6 +60,7 @@ ProblemDesc FromKwargs(const py::kwargs& kwargs) {
   take("scale", p.scale);
   take("gate_stride_elems", p.gate_stride_elems);
   take("core_count", p.core_count);
+  p.state_layout = chunk_gdr::chunk_gated_delta_rule::ChosenStateLayout();
   if (kwargs.contains("schedule")) {
     p.schedule = chunk_gdr::host::ScheduleFromName(kwargs["schedule"].cast<std::string>());
   }

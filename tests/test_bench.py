@@ -3,13 +3,15 @@
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from chunk_gdr import bench, cases, cli, runner
-from chunk_gdr.bench import counts
+from chunk_gdr.bench import builds, counts
 from chunk_gdr.cases import BENCHES, Bench, Case
 
+ROOT = Path(__file__).resolve().parents[1]
 SMALL = ["bench", "--suite", "small"]
 NAMES = {
     "name", "shape", "state_layout", "cycles_per_chunk_head", "gm_bytes", "core_efficiency", "out_nrmse", "state_nrmse",
@@ -38,6 +40,17 @@ def test_json(capsys, small):
     assert code == 0 and row["passed"] and NAMES <= set(row)
     assert row | {"seconds": 0} == small.to_dict() | {"seconds": 0}
     assert "d64-small: comparing with the fp64 recurrence" in err
+
+
+def test_both_state_layouts(capsys, small):
+    """A row for each, of which the first is the package's own kernel; the other takes more cycles."""
+    code, out, _ = run(capsys, *SMALL, "--state-layout", "both", "--kernel", str(ROOT / builds.KERNEL), "--json")
+    nz, nd = json.loads(out)
+    assert code == 0 and [row["state_layout"] for row in (nz, nd)] == ["kNz", "kNd"]
+    assert nz | {"seconds": 0} == small.to_dict() | {"seconds": 0}
+    assert nd["passed"] and nd["state_nrmse"] < 2e-5 and nd["name"] == nz["name"]
+    assert 1 < nd["total_cycles"] / nz["total_cycles"] < 1.3
+    assert runner.plan_of_case(BENCHES["small"]["d64-small"].case).state_layout == "kNz"
 
 
 def test_what_the_figures_mean(small):
@@ -147,6 +160,10 @@ def test_a_kernel_that_is_abandoned(capsys, monkeypatch):
     [
         (["--only", "d63"], "--only d63: suite small has d64-small"),
         (["--png", "/no/such/folder/roof.png"], "/no/such/folder/roof.png: no such directory"),
+        (
+            ["--state-layout", "kNd", "--kernel", "none.cpp"],
+            "--state-layout kNd: none.cpp does not exist; run this from the repository root",
+        ),
         (["--threads", "0"], "argument --threads: expected a whole number from 1 to 2147483647, got '0'"),
     ],
 )

@@ -44,6 +44,12 @@ constexpr Count kItem = {261, 55, 32, 0.6};
 constexpr Count kEnterState = {-377, 62, 167, -22};
 constexpr Count kStoreState = {-172, 8.1, 123, 4.2};
 
+// With the state in rows a chunk takes more than in NZ, and what enters and leaves is as it is in GM.
+constexpr Count kStateInRows = {146, 6, -27, 25};
+constexpr Count kEnterRows = {-30, 0, 0, -4.3};
+constexpr Count kStoreRows = {0, 0, 0, 0};
+constexpr double kStoredAhead = 800;  // of the copy of an fp32 state for the next chunk, under other work
+
 // A state is copied in pieces; each is under way while the one before becomes NZ, or rows.
 double StateCopy(const ChunkGatedDeltaRuleTiling& t, int64_t v_strips, bool state_is_half) {
   const int64_t bytes = v_strips * kFractal * t.k_dim * (state_is_half ? 2 : 4);
@@ -68,17 +74,20 @@ int64_t CycleCosts::Item(int64_t length, int64_t longest) const {
          (rounds_apart + kRoundsToSlot) * early_round + meetings * meeting;
 }
 
-CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& t, bool state_is_half) {
+CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& t, bool state_is_half, StateLayout layout) {
+  const bool rows = layout == StateLayout::kNd;
   const int64_t k_strips = CeilDiv<int64_t>(t.k_dim, kFractal);
   const int64_t v_strips = CeilDiv<int64_t>(t.v_tile_dim, kFractal);
   const auto r = static_cast<double>(k_strips);
   const auto s = static_cast<double>(v_strips);
   const double copy = StateCopy(t, v_strips, state_is_half);
-  const double enter = t.has_state ? copy + kEnterState.At(r, s) : 0;
-  const double store = copy + kStoreState.At(r, s);
+  const double enter = t.has_state ? copy + (rows ? kEnterRows : kEnterState).At(r, s) : 0;
+  const double store = copy + (rows ? kStoreRows : kStoreState).At(r, s);
   const double item = kItem.At(r, s) + enter + store;
   const double norm = t.use_qk_l2norm ? kNormChain.At(r, s) : 0;
-  const double chunk = std::max(kChunkChain.At(r, s), kWideChunkChain.At(r, s)) + norm + (t.has_chunk_state ? store : 0);
+  const double chunk_store = store - (rows && !state_is_half ? kStoredAhead : 0);
+  const double more = rows ? kStateInRows.At(r, s) : 0;
+  const double chunk = std::max(kChunkChain.At(r, s), kWideChunkChain.At(r, s)) + more + norm + (t.has_chunk_state ? chunk_store : 0);
   // The rows of the first chunk are waited for, and a short one has fewer.
   const double missing = static_cast<double>(kChunk - std::min<int64_t>(t.tokens, kChunk));
   const double launch = kLaunch.At(r, s) - missing * (2 * RowCopy(k_strips) + RowCopy(v_strips));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "../../op_kernel/chunk_gated_delta_rule/state_layout.h"
 #include "../../op_kernel/chunk_gated_delta_rule/tiling.h"
 
 namespace chunk_gdr::host {
@@ -29,7 +30,7 @@ struct CycleCosts {
 };
 
 // From the dims, flags and slices of `tiling`; its own costs are not read.
-CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& tiling, bool state_is_half);
+CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& tiling, bool state_is_half, StateLayout layout);
 
 // Cycles of each core for these lengths, of which there are tiling.sequences; the tiling carries its costs.
 std::vector<int64_t> PredictCycles(const ChunkGatedDeltaRuleTiling& tiling, const CycleCosts& costs,

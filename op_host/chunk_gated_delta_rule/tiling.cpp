@@ -73,9 +73,47 @@ ChunkGatedDeltaRuleTiling DescribeShapes(const ProblemDesc& problem) {
   return t;
 }
 
+// Calls `use` with the kernel's buffer table.
+template <StateLayout kLayout, typename Use>
+auto WithTable(uint32_t bucket, Use use) {
+  switch (bucket) {
+    case 64: return use(Buffers<64, kLayout>());
+    case 80: return use(Buffers<80, kLayout>());
+    case 96: return use(Buffers<96, kLayout>());
+    default: return use(Buffers<128, kLayout>());
+  }
+}
+
+template <typename Use>
+auto WithTable(uint32_t bucket, StateLayout layout, Use use) {
+  return layout == StateLayout::kNz ? WithTable<StateLayout::kNz>(bucket, use) : WithTable<StateLayout::kNd>(bucket, use);
+}
+
+// Columns of Dv that an item may have: what the chip has room for.
+int32_t MaxItemColumns(uint32_t bucket, StateLayout layout) {
+  return WithTable(bucket, layout, [](auto table) { return static_cast<int32_t>(table.kMaxVCols); });
+}
+
+std::vector<BufferRow> BufferRows(uint32_t bucket, StateLayout layout) {
+  return WithTable(bucket, layout, [](auto table) {
+    static constexpr const char* kMemoryNames[kMemories] = {"UB", "L1", "L0A", "L0B", "L0C"};
+    std::vector<BufferRow> rows;
+    for (uint32_t i = 0; i < kBufferCount; ++i) {
+      const auto& row = table.kTable.rows[i];
+      if (Bytes(row) == 0) continue;
+      rows.push_back({row.name, kMemoryNames[static_cast<uint32_t>(row.memory)], row.dtype == Dtype::kHalf ? "float16" : "float32",
+                      row.rows, row.cols, table.kPlace.offset[i], Bytes(row), static_cast<int>(row.first_stage),
+                      static_cast<int>(row.last_stage)});
+    }
+    return rows;
+  });
+}
+
 constexpr const char* kScheduleNames[] = {"auto", "sequence-major", "v-tiles", "chunk-parallel"};
+constexpr const char* kStateLayoutNames[] = {"kNz", "kNd"};
 
 constexpr const char* NameOf(Schedule schedule) { return kScheduleNames[static_cast<int>(schedule)]; }
+constexpr const char* NameOf(StateLayout layout) { return kStateLayoutNames[static_cast<int>(layout)]; }
 
 Schedule ScheduleOf(const ChunkGatedDeltaRuleTiling& t) {
   return t.chunk_parallel != 0 ? Schedule::kChunkParallel : t.v_tiles > 1 ? Schedule::kVTiles : Schedule::kSequenceMajor;
@@ -83,8 +121,20 @@ Schedule ScheduleOf(const ChunkGatedDeltaRuleTiling& t) {
 
 // A core runs one item, and the rows of two of its chunks are on their way to GM at a time.
 bool CanRunChunkParallel(const ChunkGatedDeltaRuleTiling& t, const ProblemDesc& problem, uint32_t bucket) {
-  return t.v_tiles > 1 && problem.batch * t.v_heads * t.v_tiles <= problem.core_count && !t.use_qk_l2norm && t.tokens > 0 &&
-         FitsTwoChunks(bucket, t.v_tile_dim) && problem.can_zero_workspace;
+  return RunsChunkParallel(problem.state_layout) && t.v_tiles > 1 && problem.batch * t.v_heads * t.v_tiles <= problem.core_count &&
+         !t.use_qk_l2norm && t.tokens > 0 && FitsTwoChunks(bucket, t.v_tile_dim) && problem.can_zero_workspace;
+}
+
+std::string WhatItTakes(const ProblemDesc& problem, int32_t max_columns) {
+  if (problem.schedule == Schedule::kSequenceMajor) {
+    return "items of the whole Dv, and with the state in " + std::string(NameOf(problem.state_layout)) + " the chip has room for " +
+           std::to_string(max_columns) + " columns";
+  }
+  return std::string("slices of Dv, of 16 columns or more") +
+         (problem.schedule == Schedule::kChunkParallel
+              ? ", no more than a core each and half of the bucket wide, tokens, no l2norm in the kernel, the state in kNz and a workspace "
+                "that the launch zeroes"
+              : "");
 }
 
 // Narrow slices of Dv reach more cores or share them out more evenly, but every slice does the work that depends on k alone again, unless
@@ -93,9 +143,10 @@ bool CanRunChunkParallel(const ChunkGatedDeltaRuleTiling& t, const ProblemDesc& 
 void ChooseSchedule(LaunchPlan& plan, const ProblemDesc& problem) {
   constexpr int32_t kRoundsApart[] = {0, 2, 4, 8, 16};
   const int64_t length = CeilDiv(problem.total_tokens, std::max<int64_t>(problem.batch, 1));
+  const int32_t max_columns = MaxItemColumns(plan.bucket, problem.state_layout);
   int64_t least_cycles = std::numeric_limits<int64_t>::max();
   ChunkGatedDeltaRuleTiling t = plan.tiling;
-  for (t.v_tile_dim = t.v_dim; t.v_tile_dim > 0; t.v_tile_dim -= kFractal) {
+  for (t.v_tile_dim = std::min(t.v_dim, max_columns); t.v_tile_dim > 0; t.v_tile_dim -= kFractal) {
     t.v_tiles = CeilDiv(t.v_dim, t.v_tile_dim);
     for (const int32_t rounds_apart : kRoundsApart) {
       t.chunk_parallel = rounds_apart;
@@ -105,7 +156,7 @@ void ChooseSchedule(LaunchPlan& plan, const ProblemDesc& problem) {
       }
       const int64_t items = problem.batch * t.v_heads * t.v_tiles;
       const int64_t cores = std::clamp<int64_t>(items, 1, problem.core_count);
-      const CycleCosts costs = PredictCosts(t, problem.state_is_half);
+      const CycleCosts costs = PredictCosts(t, problem.state_is_half, problem.state_layout);
       const int64_t cycles = costs.launch + CeilDiv(items, cores) * costs.Item(length);
       if (cycles < least_cycles) {
         least_cycles = cycles;
@@ -119,34 +170,7 @@ void ChooseSchedule(LaunchPlan& plan, const ProblemDesc& problem) {
   }
   if (least_cycles == std::numeric_limits<int64_t>::max()) {
     throw std::invalid_argument(std::string("chunk_gated_delta_rule tiling: schedule ") + NameOf(problem.schedule) +
-                                " does not fit this launch: it takes slices of Dv, of 16 columns or more" +
-                                (problem.schedule == Schedule::kChunkParallel
-                                     ? ", no more than a core each and half of the bucket wide, tokens, no l2norm in the kernel and a "
-                                       "workspace that the launch zeroes"
-                                     : ""));
-  }
-}
-
-template <uint32_t kBucket>
-std::vector<BufferRow> BufferRows() {
-  static constexpr const char* kMemoryNames[kMemories] = {"UB", "L1", "L0A", "L0B", "L0C"};
-  using Table = Buffers<kBucket>;
-  std::vector<BufferRow> rows;
-  for (uint32_t i = 0; i < kBufferCount; ++i) {
-    const auto& row = Table::kTable.rows[i];
-    rows.push_back({row.name, kMemoryNames[static_cast<uint32_t>(row.memory)], row.dtype == Dtype::kHalf ? "float16" : "float32",
-                    row.rows, row.cols, Table::kPlace.offset[i], Bytes(row), static_cast<int>(row.first_stage),
-                    static_cast<int>(row.last_stage)});
-  }
-  return rows;
-}
-
-std::vector<BufferRow> BufferRows(uint32_t bucket) {
-  switch (bucket) {
-    case 64: return BufferRows<64>();
-    case 80: return BufferRows<80>();
-    case 96: return BufferRows<96>();
-    default: return BufferRows<128>();
+                                " does not fit this launch: it takes " + WhatItTakes(problem, max_columns));
   }
 }
 
@@ -172,6 +196,14 @@ Schedule ScheduleFromName(const std::string& name) {
   return static_cast<Schedule>(found - std::begin(kScheduleNames));
 }
 
+StateLayout StateLayoutFromName(const std::string& name) {
+  const auto* found = std::find(std::begin(kStateLayoutNames), std::end(kStateLayoutNames), name);
+  if (found == std::end(kStateLayoutNames)) {
+    throw std::invalid_argument("chunk_gated_delta_rule tiling: the state layout must be kNz or kNd, got '" + name + "'");
+  }
+  return static_cast<StateLayout>(found - std::begin(kStateLayoutNames));
+}
+
 uint32_t BucketOf(int64_t key_dim, int64_t value_dim) {
   const int64_t dim = std::max(key_dim, value_dim);
   const auto* bucket = std::find_if(std::begin(kBuckets), std::end(kBuckets), [dim](uint32_t b) { return dim <= b; });
@@ -187,10 +219,10 @@ LaunchPlan MakeLaunchPlan(const ProblemDesc& problem) {
   plan.tiling = DescribeShapes(problem);
   ChooseSchedule(plan, problem);
   plan.schedule = NameOf(ScheduleOf(plan.tiling));
-  plan.state_layout = "kNz";
+  plan.state_layout = NameOf(problem.state_layout);
   plan.workspace = Workspace(plan);
   plan.workspace_bytes = kSystemWorkspaceBytes + plan.workspace.back().offset_bytes + plan.workspace.back().bytes;
-  plan.buffers = BufferRows(plan.bucket);
+  plan.buffers = BufferRows(plan.bucket, problem.state_layout);
   plan.stage_names.assign(std::begin(kStageNames), std::end(kStageNames));
   for (uint32_t stage = 0; stage < kStageCount; ++stage) {
     plan.stage_lanes.push_back(static_cast<int>(LaneOf(stage)));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../../op_kernel/chunk_gated_delta_rule/problem.h"
+#include "../../op_kernel/chunk_gated_delta_rule/state_layout.h"
 #include "predict.h"
 
 namespace chunk_gdr::host {
@@ -23,6 +24,9 @@ enum class Schedule {
 
 // Throws std::invalid_argument if no schedule has this name.
 Schedule ScheduleFromName(const std::string& name);
+
+// "kNz" or "kNd"; throws std::invalid_argument for any other.
+StateLayout StateLayoutFromName(const std::string& name);
 
 // Head dims are already multiples of 16; g and beta are fp32 rows [Nv, gate_stride_elems].
 struct ProblemDesc {
@@ -42,6 +46,7 @@ struct ProblemDesc {
   float scale = 1.0f;
   int64_t gate_stride_elems = 0;
   uint32_t core_count = kAiCores;
+  StateLayout state_layout = kStateLayout;  // that of the kernel that is to run
   Schedule schedule = Schedule::kAuto;
   bool can_zero_workspace = true;  // the launch can hand over a workspace with zeros where the plan wants them
 };

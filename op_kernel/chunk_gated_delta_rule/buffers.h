@@ -4,6 +4,7 @@
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_BUFFERS_H_
 
 #include "../common/plan.h"
+#include "state_layout.h"
 #include "tiling.h"
 
 namespace chunk_gdr {
@@ -63,9 +64,12 @@ constexpr uint32_t kFactorElems = kPowerAt + kBlockBytes / 4;          // and a 
 constexpr uint32_t kCubeSlots = 2;
 constexpr uint32_t kSlotElems = kL0ABytes / kCubeSlots / 2;
 
-// Columns of the wider of the two slices of Dv, and of a piece of the state's rows.
-constexpr __aicore__ uint32_t TileCols(uint32_t bucket) { return RoundUp(CeilDiv(bucket, kTiles), kFractal); }
+// Columns of the wider of the two slices of an item's columns of Dv, and, with kNz, of a piece of the state's rows.
+constexpr __aicore__ uint32_t TileCols(uint32_t v_cols) { return RoundUp(CeilDiv(v_cols, kTiles), kFractal); }
 constexpr __aicore__ uint32_t PieceCols(uint32_t bucket) { return bucket <= kChunk ? bucket : TileCols(bucket); }
+constexpr __aicore__ uint32_t OtherTileCols(uint32_t v_cols) { return v_cols - TileCols(v_cols); }
+// Floats from one row of the state to the next, with kNd. An odd number of blocks, so that rows lie in different bank groups.
+constexpr __aicore__ uint32_t StatePitch(uint32_t k_dim) { return k_dim + kBlockBytes / sizeof(float); }
 
 enum Buffer : uint32_t {
   // UB, whole kernel
@@ -109,9 +113,12 @@ enum Buffer : uint32_t {
   // inter-chunk
   kConstantsUb,
   kNormTile, kNormSum, kNormVectors,
-  kFetched, kScaled,  // a piece from L0C, and with its factors on its way back
-  kOutHalf,
+  kFetched,  // a piece from L0C; kNd: (F V')^T K of a slice, or lo of the state of both
+  kScaled, kScaled1,  // it with its factors on its way back; kNd: a slice of S in NZ
+  kOutHalf,  // kNz: a slice of out; kNd has both of them in norm_tile
   kSliceHalves, kSliceHalves1,  // hi, then lo, of the rows of a slice; or a half of its state
+  kStateRows,     // kNd: S in rows, between its chunks too
+  kStateDecay,    // kNd: e^{G_n}, so often that a block of S, wherever its bank group, finds one in another
   // L1
   kUpToOnesL1, kMinusOneL1, kOneL1, kGateOperandL1, kKeyQueryL1, kValueL1,
   kGramL1, kQueryKeyL1, kTL1, kLL1, kCombineL1, kOutWeightL1, kShiftL1,
@@ -124,7 +131,7 @@ enum Buffer : uint32_t {
   kSegC, kGramC, kQueryKeyC, kSolveC, kOutWeightC,
   kRowsC, kRowsC1,    // of a slice, one after the other: K S^T, -e^G K S^T, Y, F V'
   kOutC, kOutC1,      // e^G Q S^T, then out / scale
-  kStateC, kStateC1,  // S [tile, k], between its chunks too
+  kStateC, kStateC1,  // kNz: S [tile, k], between its chunks too; kNd: (F V')^T K
   kBufferCount
 };
 
@@ -134,11 +141,15 @@ enum TokenVector : uint32_t { kBetaVector, kAVector, kKeyVector, kQueryVector, k
 // Rows of kDecayVectors: beta_j r_j F_j = s_j f_j with s a power of two; see decays.h.
 enum DecayVector : uint32_t { kWeight, kShift, kMantissa, kInRange, kOutOfRange, kColumnOfP, kDecayVectorCount };
 
-template <uint32_t kBucket>
+// For items of at most `v_cols` columns of Dv. Rows that a layout has no use for are empty.
+template <uint32_t kBucket, StateLayout kLayout, uint32_t kVCols>
 constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
-  constexpr uint32_t T = kChunk, D = kBucket, W = kFractal, V = TileCols(kBucket), P = PieceCols(kBucket);
+  constexpr bool kNd = kLayout == StateLayout::kNd, kShared = RunsChunkParallel(kLayout);
+  constexpr uint32_t T = kChunk, D = kBucket, W = kFractal, P = kNd ? D : PieceCols(kBucket);
+  constexpr uint32_t V = TileCols(kVCols), V1 = kNd ? OtherTileCols(kVCols) : V;
   constexpr uint32_t kNorm = D * T;
   constexpr uint32_t kPieceRows = V * P > T * V ? V * P / W : T * V / W;
+  constexpr uint32_t kHalves = 2 * T > D ? 2 * T : D;
   constexpr uint32_t kRepeatRows = kRepeatFloats / W;  // for each time a row is worked on in place
   BufferTable<kBufferCount> t;
   const auto ub = [&t](uint32_t id, const char* name, Dtype dtype, uint32_t rows, uint32_t cols, Stage first, Stage last) {
@@ -165,7 +176,7 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   ub(kSolveX, "solve_x", F, kSubBlock * kSubBlock / 2, kLanes, kLoad, kState);
   ub(kColumnLanes, "column_lanes", F, kSubBlock, kLanes, kLoad, kState);
   ub(kOutDecay, "out_decay", F, kLowerBlocks * W, W, kLoad, kState);
-  ub(kOutRows, "out_rows", H, T, D + W, kLoad, kState);
+  ub(kOutRows, "out_rows", H, T, kShared ? D + W : (kVCols / W | 1) * W, kLoad, kState);  // also of two chunks: FitsTwoChunks
   ub(kGateWork, "gate_work", F, 2, T, kLoad, kLoad);
 
   ub(kGateOperand0, "gate_operand", H, kSegSide, kChunk, kGates, kGates);
@@ -187,15 +198,19 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   ub(kOutWeight32, "out_weight", F, kLowerBlocks * W + kRepeatRows, W, kOutWeight, kOutWeight);
   ub(kOutWeightHalves, "out_weight_halves", H, 2 * kLowerBlocks * W, W, kOutWeight, kOutWeight);
 
-  ub(kConstantsUb, "constants_ub", H, kSegSide, T, kCarry, kCarry);
-  ub(kNormTile, "norm_tile", F, kNorm / W, W, kVNew, kState);
+  // kNd: out has left norm_tile before F V' comes, and the state then takes the place of all that is dead in kCarry.
+  ub(kConstantsUb, "constants_ub", H, kSegSide, T, kNd ? kVNew : kCarry, kNd ? kVNew : kCarry);
+  ub(kNormTile, "norm_tile", F, kNorm / W, W, kNd ? kState : kVNew, kState);
   ub(kNormSum, "norm_sum", F, T, W, kState, kState);
   ub(kNormVectors, "norm_vectors", F, 4, T, kState, kState);
-  ub(kFetched, "fetched", F, kPieceRows, W, kResidual, kCarry);
+  ub(kFetched, "fetched", F, kPieceRows + (kNd ? kRepeatRows : 0), W, kResidual, kCarry);
   ub(kScaled, "scaled", F, kPieceRows, W, kResidual, kCarry);
-  ub(kOutHalf, "out_half", H, T, V, kVNew, kState);
-  ub(kSliceHalves, "slice_halves", H, 2 * T > D ? 2 * T : D, V, kResidual, kState);
-  ub(kSliceHalves1, "slice_halves_1", H, 2 * T > D ? 2 * T : D, V, kResidual, kState);
+  ub(kScaled1, "scaled_1", F, kNd ? V1 : 0, D, kResidual, kCarry);
+  ub(kStateDecay, "state_decay", F, kNd ? 4 : 0, T, kResidual, kState);
+  ub(kOutHalf, "out_half", H, kNd ? 0 : T, V, kVNew, kState);
+  ub(kSliceHalves, "slice_halves", H, kHalves, V, kResidual, kState);
+  ub(kSliceHalves1, "slice_halves_1", H, kHalves, V1, kResidual, kState);
+  ub(kStateRows, "state_rows", F, kNd ? kVCols : 0, StatePitch(D), kLoad, kState);
   // The two sources of an instruction lie in different phases, its destination in another quarter.
   constexpr Buffer kEvenRows[] = {kSolveX, kFetched, kNormTile, kDecays, kSegments, kOutWeight32, kOutDecay, kChunkDecay};
   constexpr Buffer kOddRows[] = {kScaledX, kSolveA, kKeyDecay, kQueryDecay, kDecayColumns, kNormSum};
@@ -204,6 +219,12 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   }
   for (const Buffer id : kOddRows) {
     t.rows[id].phase = Phase::kOdd;
+  }
+  if (kNd) {
+    t.rows[kScaled].phase = Phase::kEven;
+    t.rows[kScaled1].phase = Phase::kEven;
+    t.rows[kChunkDecay].phase = Phase::kAny;  // these two meet no other source here, and UB is full
+    t.rows[kDecays].phase = Phase::kAny;
   }
   constexpr Buffer kFirstQuarter[] = {kSolveA, kSolveX, kScaledX, kRows0, kOutRows};
   constexpr Buffer kSecondQuarter[] = {kFetched, kConstantsUb, kNormTile, kSegments, kDecays};
@@ -221,6 +242,11 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   }
   for (const Buffer id : kFourthQuarter) {
     t.rows[id].quarter = 3;
+  }
+  if (kNd) {
+    t.rows[kScaled1].quarter = 2;
+    t.rows[kStateRows].quarter = 0;
+    t.rows[kRows0].quarter = kAnyQuarter;  // only an l2norm would gain, and the rows of S need the room
   }
 
   constexpr Memory L1 = Memory::kL1, C = Memory::kL0C;
@@ -244,11 +270,11 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   both(kRowsL1, "rows_l1", "rows_l1_1", L1, 2 * T, V);
   both(kStateHiL1, "state_hi_l1", "state_hi_l1_1", L1, V, D);
   both(kStateLoL1, "state_lo_l1", "state_lo_l1_1", L1, V, D);
-  on(kSlotRowsL1, "slot_rows", L1, kL1Rounds * kTurns * kSlotRows, D);
-  on(kSlotTL1, "slot_t", L1, kTurns * 2 * T, T);
-  on(kSlotOutWeightL1, "slot_out_weight", L1, kTurns * 2 * T, T);
-  on(kSlotShiftL1, "slot_shift", L1, kTurns * T, T);
-  on(kSlotFactorsL1, "slot_factors", L1, kTurns * kFactorElems * 2 / W, W);  // fp32
+  on(kSlotRowsL1, "slot_rows", L1, kShared * kL1Rounds * kTurns * kSlotRows, D);
+  on(kSlotTL1, "slot_t", L1, kShared * kTurns * 2 * T, T);
+  on(kSlotOutWeightL1, "slot_out_weight", L1, kShared * kTurns * 2 * T, T);
+  on(kSlotShiftL1, "slot_shift", L1, kShared * kTurns * T, T);
+  on(kSlotFactorsL1, "slot_factors", L1, kShared * kTurns * kFactorElems * 2 / W, W);  // fp32
   on(kSlotsA, "slots_a", Memory::kL0A, kCubeSlots, kSlotElems);
   on(kSlotsB, "slots_b", Memory::kL0B, kCubeSlots, kSlotElems);
   on(kSegC, "segments_c", C, kSegSide, kSegSide);
@@ -262,13 +288,35 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   return t;
 }
 
-template <uint32_t kBucket>
-struct Buffers {
+template <uint32_t kBucket, StateLayout kStateLayout, uint32_t kVCols>
+struct BuffersFor {
   static constexpr uint32_t kBucketDim = kBucket;
-  static constexpr BufferTable<kBufferCount> kTable = MakeBufferTable<kBucket>();
+  static constexpr StateLayout kLayout = kStateLayout;
+  static constexpr uint32_t kMaxVCols = kVCols;  // of an item
+  static constexpr BufferTable<kBufferCount> kTable = MakeBufferTable<kBucket, kStateLayout, kVCols>();
   static constexpr Placement<kBufferCount> kPlace = Place(kTable);
-  static_assert(Fits(kPlace), "the buffer table does not fit the chip");
+  static constexpr bool kFits = Fits(kPlace);
 };
+
+// For items as wide as the chip has room for.
+template <uint32_t kBucket, StateLayout kLayout, uint32_t kVCols, bool kFits>
+struct WidestBuffers {
+  static_assert(kVCols > kFractal, "the buffer table does not fit the chip");
+  static constexpr uint32_t kNarrower = kVCols - kFractal;
+  using Type = typename WidestBuffers<kBucket, kLayout, kNarrower, BuffersFor<kBucket, kLayout, kNarrower>::kFits>::Type;
+};
+template <uint32_t kBucket, StateLayout kLayout, uint32_t kVCols>
+struct WidestBuffers<kBucket, kLayout, kVCols, true> {
+  using Type = BuffersFor<kBucket, kLayout, kVCols>;
+};
+
+template <uint32_t kBucket, StateLayout kLayout>
+using Buffers = typename WidestBuffers<kBucket, kLayout, kBucket, BuffersFor<kBucket, kLayout, kBucket>::kFits>::Type;
+
+template <typename Table>
+__aicore__ inline bool IsChunkParallel(const ChunkGatedDeltaRuleTiling& tiling) {
+  return RunsChunkParallel(Table::kLayout) && tiling.chunk_parallel != 0;
+}
 
 }  // namespace chunk_gdr
 

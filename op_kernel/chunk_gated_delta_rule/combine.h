@@ -22,7 +22,7 @@ template <typename Table>
 class ChunkCombine {
  public:
   __aicore__ inline ChunkCombine(OnChip<Table>& chip, CubeSlots& slots, const ChunkGatedDeltaRuleTiling& tiling)
-      : chip_(chip), slots_(slots), hands_over_(tiling.chunk_parallel != 0) {}
+      : chip_(chip), slots_(slots), hands_over_(IsChunkParallel<Table>(tiling)) {}
 
   __aicore__ inline void Start(const Chunk& chunk) {
     chunk_ = chunk;

@@ -22,7 +22,14 @@ enum VToMte3 : int32_t {
 enum Mte3ToMte1 : int32_t { kScoresInL1 = 2, kCombineInL1 = 3, kRowsInL1 = 4 };
 enum MToV : int32_t { kOutReady = 2, kScoresProduct = 4, kCombineProduct = 5 };  // kOutReady + slice
 
-enum Mte3ToV : int32_t { kStateRowsLeft = 0, kConstantsCopied = 2, kOutRowsLeft = 3, kScoresLeft = 4, kSlotLeft = 5 };
+enum Mte3ToV : int32_t {
+  kStateRowsLeft = 0,
+  kConstantsCopied = 2,
+  kOutRowsLeft = 3,
+  kScoresLeft = 4,
+  kSlotLeft = 5,        // chunk-parallel, which is for kNz
+  kStateHalvesLeft = 5  // kNd
+};
 enum Mte2ToV : int32_t { kKeysArrived = 0, kQueriesArrived = 1, kValuesArrived = 2, kStateRowsArrived = 3 };
 enum VToMte2 : int32_t { kStateRowsRead = 0, kGatesRead = 2 };
 enum VToS : int32_t { kLargestShiftKnown = 0, kPowerInUb = 1 };

@@ -1,61 +1,74 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inter-chunk lane: a chunk meets the state, slice of Dv by slice. S stays in L0C, in fp32, from the first chunk of its item to the
-// last. In steps, between which the Vector queue must be done.
+// The inter-chunk lane: a chunk meets the state, slice of Dv by slice. S stays on chip, in fp32, from the first chunk of its item to the
+// last, in one of two layouts. In steps, between which the Vector queue must be done.
 #ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_INTER_CHUNK_H_
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_INTER_CHUNK_H_
 
-#include "inter_products.h"
 #include "out_rows.h"
-#include "state_rows.h"
+#include "state_nd.h"
+#include "state_nz.h"
 
 namespace chunk_gdr {
 
+template <StateLayout kLayout, typename Table, typename StateT>
+struct StateIn {
+  using Type = StateInNz<Table, StateT>;
+};
 template <typename Table, typename StateT>
-class InterChunk : public InterProducts<Table> {
+struct StateIn<StateLayout::kNd, Table, StateT> {
+  using Type = StateInNd<Table, StateT>;
+};
+
+template <typename Table, typename StateT>
+class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
  public:
   using Tensors = GmTensors<StateT>;
 
   __aicore__ inline InterChunk(OnChip<Table>& chip, CubeSlots& slots, const Tensors& gm, const ChunkGatedDeltaRuleTiling& tiling)
-      : Base(chip, slots, tiling.chunk_parallel != 0), gm_(gm), tiling_(tiling), state_(chip, gm, tiling, slices_), out_(chip, gm, tiling) {
+      : Base(chip, slots, gm, tiling), gm_(gm), tiling_(tiling), out_(chip, gm, tiling) {
     slices_.k = static_cast<uint32_t>(tiling.k_dim) / kFractal;
   }
 
   // power: what the chunk's weights and e^{G_n} are divided by, see decays.h.
   __aicore__ inline void Start(const Chunk& chunk, float power) {
-    chunk_ = chunk;
-    SetPower(power);
+    this->OpenChunk(chunk);
+    this->SetPower(power);
     if (!chunk_.exists) {
       return;
     }
-    slices_.Cut(chunk_.VStrips());
-    for (uint32_t t = 0; t < kTiles; ++t) {
-      state_ready_[t] = false;
-    }
     if (chunk_.first) {
       EnterState();
-    } else if (tiling_.has_chunk_state) {
-      Store(gm_.chunk_state, chunk_.state_row);
+    } else if (tiling_.has_chunk_state && !Base::kStoresAhead) {
+      this->Store(gm_.chunk_state, chunk_.state_row);
     }
   }
-
-  // Before the state is rounded.
-  __aicore__ inline void SetPower(float power) { power_ = power; }
 
   __aicore__ inline void Finish() {
     if (chunk_.HasTokens() && chunk_.last) {
-      Store(gm_.final_state, chunk_.item.sequence);
+      this->Store(gm_.final_state, chunk_.item.sequence);
     }
   }
 
+  // kNd: both slices with slice 0, before the state takes their place.
   __aicore__ inline void ArrangeOut(uint32_t t) {
-    if (Active(t)) {
-      out_.Arrange(t, chunk_, slices_);
+    for (uint32_t i = FirstOf(t); i < EndOf(t); ++i) {
+      if (Active(i)) {
+        out_.Arrange(i, chunk_, slices_);
+      }
     }
   }
 
+  // kNd: once the state has left for L1.
   __aicore__ inline void StoreOut() {
-    if (chunk_.HasTokens()) {
-      out_.Store(chunk_);
+    if constexpr (Base::kStateInL0C) {
+      StoreRows();
+    }
+  }
+
+  __aicore__ inline void AddStep(uint32_t t, uint32_t step) {
+    Base::AddStep(t, step);
+    if (!Base::kStateInL0C && t + 1 == kTiles && step + 1 == Base::kAddSteps) {
+      StoreRows();
     }
   }
 
@@ -69,7 +82,7 @@ class InterChunk : public InterProducts<Table> {
   // What is still on its way to GM has arrived.
   __aicore__ inline void Close() { out_.Close(); }
 
-  // --- -e^G K S^T as hi + lo, e^G Q S^T where out is accumulated, e^{G_n} S where S is ---
+  // --- -e^G K S^T as hi + lo, e^G Q S^T where out is accumulated ---
 
   __aicore__ inline void FetchKeyState(uint32_t t) {
     if (!Active(t)) {
@@ -111,7 +124,7 @@ class InterChunk : public InterProducts<Table> {
       return;
     }
     const StageScope stage(kCarry);
-    AwaitState(t);
+    this->AwaitState(t);
     CopyResult(Get<kFetched, float>(), Of<kOutC, float>(t), 1, RowFractals(t), 0, 0);
   }
 
@@ -129,30 +142,6 @@ class InterChunk : public InterProducts<Table> {
     }
     const StageScope stage(kCarry);
     PreloadResult(Of<kOutC, float>(t), Get<kScaled, float>(), RowFractals(t));
-  }
-
-  __aicore__ inline void FetchState(uint32_t t, uint32_t piece) {
-    if (!HasPiece(t, piece)) {
-      return;
-    }
-    const StageScope stage(kCarry);
-    CopyResult(Get<kFetched, float>(), state_.Piece(t, piece), 1, slices_.strips[t] * state_.PieceStrips(piece), 0, 0);
-  }
-
-  __aicore__ inline void DecayState(uint32_t t, uint32_t piece) {
-    if (!HasPiece(t, piece)) {
-      return;
-    }
-    const StageScope stage(kCarry);
-    ScaleAll(Get<kScaled, float>(), Get<kFetched, float>(), Get<kChunkDecay, float>(), state_.PieceElems(t, piece));
-  }
-
-  __aicore__ inline void PreloadState(uint32_t t, uint32_t piece) {
-    if (!HasPiece(t, piece)) {
-      return;
-    }
-    const StageScope stage(kCarry);
-    PreloadResult(state_.Piece(t, piece), Get<kScaled, float>(), slices_.strips[t] * state_.PieceStrips(piece));
   }
 
   // --- Y = s (V - e^G K S^T), then F V' = T Y, each as hi, then lo ---
@@ -191,62 +180,71 @@ class InterChunk : public InterProducts<Table> {
     LoToL1<Compensated::kVNew>(t);
   }
 
-  // --- S as hi, then lo for the next chunk ---
-
-  __aicore__ inline void RoundState(uint32_t t) {
-    if (!Active(t)) {
-      return;
-    }
-    const StageScope stage(kState);
-    if (power_ == 1.0f) {
-      Await<HardEvent::M_V>(t);
-    } else if (t == 0) {
-      RestoreState();
-    }
-    if (!chunk_.last) {
-      StateHiToL1(t);
-    }
-  }
-
-  // S - hi leaves L0C.
-  __aicore__ inline void SendState(uint32_t t) {
-    if (!Compensated::kState || !Active(t) || chunk_.last) {
-      return;
-    }
-    const StageScope stage(kState);
-    StateLoToL1(t);
-  }
-
-  // A finished slice of out leaves L0C. The scale's power of two comes last, and in fp32, so that out is rounded once.
+  // A finished slice of out leaves L0C; kNd: both with slice 0. The scale's power of two comes last, and in fp32, so that out is rounded
+  // once.
   __aicore__ inline void FetchOut(uint32_t t) {
-    if (!Active(t)) {
-      return;
-    }
-    const StageScope stage(kState);
-    Await<HardEvent::M_V>(kOutReady + t);
-    if (tiling_.scale_power == 1.0f) {
-      CopyResult(Get<kOutHalf, half>(), Of<kOutC, float>(t), 1, RowFractals(t), 0, 0);
-    } else {
-      CopyResult(Get<kNormTile, float>(), Of<kOutC, float>(t), 1, RowFractals(t), 0, 0);  // no norm is being taken
+    for (uint32_t i = FirstOf(t); i < EndOf(t); ++i) {
+      if (!Active(i)) {
+        continue;
+      }
+      const StageScope stage(kState);
+      Await<HardEvent::M_V>(kOutReady + i);
+      if (tiling_.scale_power == 1.0f) {
+        CopyResult(out_.Rounded(i, slices_), Of<kOutC, float>(i), 1, RowFractals(i), 0, 0);
+      } else {
+        CopyResult(out_.ToScale(i, slices_), Of<kOutC, float>(i), 1, RowFractals(i), 0, 0);
+      }
     }
   }
 
   __aicore__ inline void ScaleOut(uint32_t t) {
-    if (!Active(t) || tiling_.scale_power == 1.0f) {
+    if (tiling_.scale_power == 1.0f) {
       return;
     }
-    const StageScope stage(kState);
-    const auto out = Get<kNormTile, float>();
-    AscendC::Muls(out, out, tiling_.scale_power, slices_.ValueElems(t));
+    for (uint32_t i = FirstOf(t); i < EndOf(t); ++i) {
+      if (Active(i)) {
+        const StageScope stage(kState);
+        const LocalTensor<float> out = out_.ToScale(i, slices_);
+        AscendC::Muls(out, out, tiling_.scale_power, slices_.ValueElems(i));
+      }
+    }
   }
 
  private:
-  using Base = InterProducts<Table>;
+  using Base = typename StateIn<Table::kLayout, Table, StateT>::Type;
   using Base::Active;
   using Base::chip_;
   using Base::chunk_;
   using Base::RowFractals;
   using Base::slices_;
+
+  // A fresh S, which is a row of chunk_state too; of final_state, if it meets no token.
+  __aicore__ inline void EnterState() {
+    if (!chunk_.HasTokens()) {
+      this->Enter(&gm_.final_state, chunk_.item.sequence);
+      return;
+    }
+    this->Enter(tiling_.has_chunk_state ? &gm_.chunk_state : nullptr, chunk_.state_row);
+    this->SplitFresh();
+  }
+
+  // And with them, if it can be so early, the state that the next chunk starts from.
+  __aicore__ inline void StoreRows() {
+    if (!chunk_.HasTokens()) {
+      return;
+    }
+    out_.Store(chunk_);
+    if constexpr (Base::kStoresAhead) {
+      if (tiling_.has_chunk_state && !chunk_.last) {
+        this->StoreAhead(gm_.chunk_state, chunk_.state_row + 1);
+      }
+    }
+    out_.Leave();
+  }
+
+  // Slices whose out is handled as slice t's turn comes.
+  static __aicore__ inline uint32_t FirstOf(uint32_t t) { return Base::kStateInL0C || t == 0 ? t : kTiles; }
+  static __aicore__ inline uint32_t EndOf(uint32_t t) { return Base::kStateInL0C ? t + 1 : kTiles; }
 
   // --- rows of a slice: L0C -> UB -> L1 ---
 
@@ -279,96 +277,6 @@ class InterChunk : public InterProducts<Table> {
     Signal<HardEvent::MTE3_MTE1>(t);
   }
 
-  // --- halves of S ---
-
-  // A fresh S, which is a row of chunk_state too; of final_state, if it meets no token.
-  __aicore__ inline void EnterState() {
-    if (!chunk_.HasTokens()) {
-      state_.Enter(chunk_.item, &gm_.final_state, chunk_.item.sequence);
-      return;
-    }
-    state_.Enter(chunk_.item, tiling_.has_chunk_state ? &gm_.chunk_state : nullptr, chunk_.state_row);
-    SplitFresh();
-  }
-
-  // The halves of a fresh S and its products with the first chunk's rows.
-  __aicore__ inline void SplitFresh() {
-    const StageScope stage(kState);
-    for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
-      StateHiToL1(t);
-      if constexpr (Compensated::kState) {
-        this->SubtractStateHi(t);
-      }
-    }
-    for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
-      if constexpr (Compensated::kState) {
-        StateLoToL1(t);
-      }
-      this->KeyProduct(t, chunk_);
-    }
-    this->QueryProducts();
-  }
-
-  // S / p in L0C becomes S, both slices side by side, through where their halves are about to be.
-  __aicore__ inline void RestoreState() {
-    for (uint32_t t = 0; t < kTiles; ++t) {
-      if (Active(t)) {
-        Await<HardEvent::M_V>(t);
-      }
-    }
-    for (uint32_t piece = 0; piece < StateRows<Table, StateT>::kPieces && HasPiece(0, piece); ++piece) {
-      for (uint32_t t = 0; t < kTiles && HasPiece(t, piece); ++t) {
-        CopyResult(Of<kSliceHalves, float>(t), state_.Piece(t, piece), 1, PieceFractals(t, piece), 0, 0);
-      }
-      VectorDone();
-      for (uint32_t t = 0; t < kTiles && HasPiece(t, piece); ++t) {
-        AscendC::Muls(Of<kSliceHalves, float>(t), Of<kSliceHalves, float>(t), power_, state_.PieceElems(t, piece));
-      }
-      VectorDone();
-      for (uint32_t t = 0; t < kTiles && HasPiece(t, piece); ++t) {
-        PreloadResult(state_.Piece(t, piece), Of<kSliceHalves, float>(t), PieceFractals(t, piece));
-      }
-      VectorDone();
-    }
-  }
-
-  __aicore__ inline void StateHiToL1(uint32_t t) {
-    const uint32_t fractals = slices_.StateFractals(t);
-    CopyResult(Of<kSliceHalves, half>(t), Of<kStateC, float>(t), 1, fractals, 0, 0);
-    Handoff<HardEvent::V_MTE3>(t);
-    AscendC::DataCopy(Of<kStateHiL1, half>(t), Of<kSliceHalves, half>(t), fractals * kFractalElems);
-    Signal<HardEvent::MTE3_MTE1>(t);
-  }
-
-  __aicore__ inline void StateLoToL1(uint32_t t) {
-    const uint32_t fractals = slices_.StateFractals(t);
-    Await<HardEvent::M_V>(t);
-    CopyResult(Of<kSliceHalves, half>(t), Of<kStateC, float>(t), 1, fractals, 0, 0);
-    Handoff<HardEvent::V_MTE3>(t);
-    AscendC::DataCopy(Of<kStateLoL1, half>(t), Of<kSliceHalves, half>(t), fractals * kFractalElems);
-    Signal<HardEvent::MTE3_MTE1>(t);
-  }
-
-  __aicore__ inline void Store(const GlobalTensor<StateT>& to, int64_t row) {
-    for (uint32_t t = 0; t < kTiles; ++t) {
-      if (Active(t)) {
-        AwaitState(t);
-      }
-    }
-    state_.Store(to, row, chunk_.item);
-  }
-
-  // S is whole in L0C, and Q S^T beside it.
-  __aicore__ inline void AwaitState(uint32_t t) {
-    if (!state_ready_[t]) {
-      Await<HardEvent::M_V>(kOutReady + t);
-      state_ready_[t] = true;
-    }
-  }
-
-  __aicore__ inline uint32_t PieceFractals(uint32_t t, uint32_t piece) const { return slices_.strips[t] * state_.PieceStrips(piece); }
-  __aicore__ inline bool HasPiece(uint32_t t, uint32_t piece) const { return Active(t) && state_.PieceStrips(piece) != 0; }
-
   template <uint32_t kId, typename T>
   __aicore__ inline LocalTensor<T> Get() {
     return chip_.template Get<kId, T>();
@@ -381,10 +289,7 @@ class InterChunk : public InterProducts<Table> {
 
   const Tensors& gm_;
   const ChunkGatedDeltaRuleTiling& tiling_;
-  StateRows<Table, StateT> state_;
   OutRows<Table, StateT> out_;
-  bool state_ready_[kTiles] = {};
-  float power_ = 1.0f;
 };
 
 }  // namespace chunk_gdr

@@ -11,6 +11,7 @@
 #include "events.h"
 #include "lower.h"
 #include "slices.h"
+#include "state_layout.h"
 
 namespace chunk_gdr {
 
@@ -18,18 +19,13 @@ namespace chunk_gdr {
 template <typename Table>
 class InterProducts {
  public:
+  // What the chunk's weights and e^{G_n} are divided by, before its state is whole.
+  __aicore__ inline void SetPower(float power) { power_ = power; }
+
   // What is in L0C less the hi that was sent, if its lo is wanted.
   __aicore__ inline void SubtractResidual(uint32_t t) { SubtractRows<true>(t, kResidual); }
   __aicore__ inline void SubtractShifted(uint32_t t) { SubtractRows<Compensated::kShifted>(t, kResidual); }
   __aicore__ inline void SubtractVNew(uint32_t t) { SubtractRows<Compensated::kVNew>(t, kVNew); }
-
-  __aicore__ inline void SubtractState(uint32_t t) {
-    if (!Compensated::kState || !Active(t) || chunk_.last) {
-      return;
-    }
-    const StageScope stage(kState);
-    SubtractStateHi(t);
-  }
 
   // The next chunk's products with S; no other job may come between those of the slices.
   __aicore__ inline void StateProducts(uint32_t t, const Chunk& next) {
@@ -55,8 +51,10 @@ class InterProducts {
     const auto y = Of<kRowsC, float>(t);
     const auto out = Of<kOutC, float>(t);
     const int32_t slot = slots_.Begin();
-    if (from_slots_ && t == 0) {
-      Await<HardEvent::MTE2_MTE1>(kSlotArrived + chunk_.Turn());
+    if constexpr (kShares) {
+      if (from_slots_ && t == 0) {
+        Await<HardEvent::MTE2_MTE1>(kSlotArrived + chunk_.Turn());
+      }
     }
     LoadAWhole(slots_.A(slot), Shift(), kMatrix);
     LoadValues(slots_.B(slot), t);
@@ -97,15 +95,17 @@ class InterProducts {
       LoadB(slots_.B(slot, piece), 0, {y[slices_.ValueElems(t)], kSide, 0, 0}, kSide, n);
     }
     slots_.Loaded(slot);
-    if (from_slots_ && IsLast(t)) {
-      Signal<HardEvent::MTE1_MTE2>(kSlotRead + chunk_.Turn());
+    if constexpr (kShares) {
+      if (from_slots_ && IsLast(t)) {
+        Signal<HardEvent::MTE1_MTE2>(kSlotRead + chunk_.Turn());
+      }
     }
     MultiplyHiLo<Compensated::kInverse, Compensated::kShifted>(Of<kRowsC, float>(t), slots_.A(slot), slots_.B(slot), kSide, n, kSide);
     Signal<HardEvent::M_V>(t);
     slots_.Done(slot);
   }
 
-  // S += (F V')^T K.
+  // S += (F V')^T K, if S is in L0C; otherwise the product itself.
   __aicore__ inline void StateProduct(uint32_t t) {
     if (!Active(t)) {
       return;
@@ -125,7 +125,8 @@ class InterProducts {
       LoadAWholeTransposed(slots_.A(slot, piece), v_new[slices_.ValueElems(t)], piece);
     }
     slots_.Loaded(slot);
-    MultiplyHiLo<Compensated::kVNew, false>(Of<kStateC, float>(t), slots_.A(slot), slots_.B(slot), n, slices_.k, kSide, Onto::kSettled);
+    MultiplyHiLo<Compensated::kVNew, false>(Of<kStateC, float>(t), slots_.A(slot), slots_.B(slot), n, slices_.k, kSide,
+                                            kStateInL0C ? Onto::kSettled : Onto::kNothing);
     Signal<HardEvent::M_V>(t);
     slots_.Done(slot);
   }
@@ -133,9 +134,11 @@ class InterProducts {
  protected:
   static constexpr uint32_t kSide = kBlocksPerSide;
   static constexpr uint32_t kMatrix = kSide * kSide;
+  static constexpr bool kStateInL0C = Table::kLayout == StateLayout::kNz;
+  static constexpr bool kShares = RunsChunkParallel(Table::kLayout);
 
-  __aicore__ inline InterProducts(OnChip<Table>& chip, CubeSlots& slots, bool from_slots)
-      : from_slots_(from_slots), chip_(chip), slots_(slots) {}
+  __aicore__ inline InterProducts(OnChip<Table>& chip, CubeSlots& slots, const ChunkGatedDeltaRuleTiling& tiling)
+      : from_slots_(IsChunkParallel<Table>(tiling)), chip_(chip), slots_(slots) {}
 
   // The rows in L0C less the hi that was sent, exact in fp32; if their lo is wanted.
   template <bool kLo>
@@ -148,11 +151,6 @@ class InterProducts {
     Signal<HardEvent::M_V>(t);
   }
 
-  __aicore__ inline void SubtractStateHi(uint32_t t) {
-    AddBlocks(slots_, Of<kStateC, float>(t), Of<kStateHiL1, half>(t), Get<kMinusOneL1, half>(), slices_.StateFractals(t), t);
-    Signal<HardEvent::M_V>(t);
-  }
-
   // K S^T; the operands stay for QueryProducts.
   __aicore__ inline void KeyProduct(uint32_t t, const Chunk& next) {
     const uint32_t n = slices_.strips[t];
@@ -162,12 +160,14 @@ class InterProducts {
     if (t == 0) {  // for both slices
       LoadKeysQueries(slots_.A(slot), next);
     }
-    if constexpr (!Compensated::kState) {
+    if constexpr (!kStateInL0C || !Compensated::kState) {  // otherwise hi was awaited to be subtracted
       Await<HardEvent::MTE3_MTE1>(t);
     }
     LoadBWholeTransposed(slots_.B(slot), Of<kStateHiL1, half>(t), lo);
     if constexpr (Compensated::kState) {
-      Await<HardEvent::MTE3_MTE1>(t);
+      if constexpr (kStateInL0C) {
+        Await<HardEvent::MTE3_MTE1>(t);
+      }
       LoadBWholeTransposed(slots_.B(slot, lo), Of<kStateLoL1, half>(t), lo);
     }
     slots_.Loaded(slot);
@@ -175,7 +175,7 @@ class InterProducts {
     Signal<HardEvent::M_V>(t);
   }
 
-  // Q S^T of both slices, and S put together again.
+  // Q S^T of both slices; and S, if the Cube took it apart, put together again.
   __aicore__ inline void QueryProducts() {
     const uint32_t k = slices_.k;
     const auto queries = slots_.A(slot_of_[0], kSide * k);
@@ -188,54 +188,91 @@ class InterProducts {
       slots_.Done(slot_of_[t]);
     }
     for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
-      if constexpr (Compensated::kState) {
+      if constexpr (kStateInL0C && Compensated::kState) {
         AddBlocks(slots_, Of<kStateC, float>(t), Of<kStateHiL1, half>(t), Get<kOneL1, half>(), slices_.StateFractals(t), kArrived);
       }
       Signal<HardEvent::M_V>(kOutReady + t);
     }
   }
 
+  __aicore__ inline void OpenChunk(const Chunk& chunk) {
+    chunk_ = chunk;
+    slices_.Cut(chunk_.VStrips());
+    for (uint32_t t = 0; t < kTiles; ++t) {
+      state_ready_[t] = false;
+    }
+  }
+
+  // Q S^T is in L0C, and S, if it is there, whole.
+  __aicore__ inline void AwaitState(uint32_t t) {
+    if (!state_ready_[t]) {
+      Await<HardEvent::M_V>(kOutReady + t);
+      state_ready_[t] = true;
+    }
+  }
+
   // --- the operands of a chunk: of the lanes before this one, or, chunk-parallel, of slots in GM, with rows as they are there ---
 
   __aicore__ inline LocalTensor<half> T() {
-    return from_slots_ ? Get<kSlotTL1, half>()[chunk_.Turn() * 2 * kTileElems] : Get<kTL1, half>()[chunk_.Handover() * 2 * kTileElems];
+    if constexpr (kShares) {
+      if (from_slots_) {
+        return Get<kSlotTL1, half>()[chunk_.Turn() * 2 * kTileElems];
+      }
+    }
+    return Get<kTL1, half>()[chunk_.Handover() * 2 * kTileElems];
   }
   __aicore__ inline LocalTensor<half> OutWeight() {
-    return from_slots_ ? Get<kSlotOutWeightL1, half>()[chunk_.Turn() * 2 * kTileElems] : Get<kOutWeightL1, half>();
+    if constexpr (kShares) {
+      if (from_slots_) {
+        return Get<kSlotOutWeightL1, half>()[chunk_.Turn() * 2 * kTileElems];
+      }
+    }
+    return Get<kOutWeightL1, half>();
   }
   __aicore__ inline LocalTensor<half> Shift() {
-    return from_slots_ ? Get<kSlotShiftL1, half>()[chunk_.Turn() * kTileElems] : Get<kShiftL1, half>()[chunk_.Handover() * kTileElems];
+    if constexpr (kShares) {
+      if (from_slots_) {
+        return Get<kSlotShiftL1, half>()[chunk_.Turn() * kTileElems];
+      }
+    }
+    return Get<kShiftL1, half>()[chunk_.Handover() * kTileElems];
   }
 
   // [K; Q] of the next chunk.
   __aicore__ inline void LoadKeysQueries(const LocalTensor<half>& l0a, const Chunk& next) {
-    if (from_slots_) {
-      Await<HardEvent::MTE2_MTE1>(kRowsArrived + next.Turn());
-      LoadARows(l0a, Rows(next), 2 * kChunk, slices_.k);
-      Signal<HardEvent::MTE1_MTE2>(kRowsRead + next.Turn());  // those that lay here before them
-    } else {
-      const auto rows = Get<kKeyQueryL1, half>()[next.InL1() * 2 * kChunk * Table::kBucketDim];
-      LoadA(l0a, 0, slices_.k, {rows, 2 * kSide, 0, 0}, 2 * kSide, slices_.k);
+    if constexpr (kShares) {
+      if (from_slots_) {
+        Await<HardEvent::MTE2_MTE1>(kRowsArrived + next.Turn());
+        LoadARows(l0a, Rows(next), 2 * kChunk, slices_.k);
+        Signal<HardEvent::MTE1_MTE2>(kRowsRead + next.Turn());  // those that lay here before them
+        return;
+      }
     }
+    const auto rows = Get<kKeyQueryL1, half>()[next.InL1() * 2 * kChunk * Table::kBucketDim];
+    LoadA(l0a, 0, slices_.k, {rows, 2 * kSide, 0, 0}, 2 * kSide, slices_.k);
   }
 
   __aicore__ inline void LoadKeys(const LocalTensor<half>& l0b) {
-    if (from_slots_) {
-      LoadBRows(l0b, Rows(chunk_), kChunk, slices_.k, 0, slices_.k);
-    } else {
-      const auto rows = Get<kKeyQueryL1, half>()[chunk_.InL1() * 2 * kChunk * Table::kBucketDim];
-      LoadB(l0b, 0, {rows, 2 * kSide, 0, 0}, kSide, slices_.k);
+    if constexpr (kShares) {
+      if (from_slots_) {
+        LoadBRows(l0b, Rows(chunk_), kChunk, slices_.k, 0, slices_.k);
+        return;
+      }
     }
+    const auto rows = Get<kKeyQueryL1, half>()[chunk_.InL1() * 2 * kChunk * Table::kBucketDim];
+    LoadB(l0b, 0, {rows, 2 * kSide, 0, 0}, kSide, slices_.k);
   }
 
   __aicore__ inline void LoadValues(const LocalTensor<half>& l0b, uint32_t t) {
     const uint32_t first = slices_.Begin(t) / kFractal;
-    if (from_slots_) {
-      LoadBRows(l0b, Rows(chunk_)[2 * kChunk * Table::kBucketDim], kChunk, chunk_.VStrips(), first, slices_.strips[t]);
-    } else {
-      const auto values = Get<kValueL1, half>()[chunk_.InL1() * kChunk * Table::kBucketDim];
-      LoadB(l0b, 0, {values, kSide, 0, first}, kSide, slices_.strips[t]);
+    if constexpr (kShares) {
+      if (from_slots_) {
+        LoadBRows(l0b, Rows(chunk_)[2 * kChunk * Table::kBucketDim], kChunk, chunk_.VStrips(), first, slices_.strips[t]);
+        return;
+      }
     }
+    const auto values = Get<kValueL1, half>()[chunk_.InL1() * kChunk * Table::kBucketDim];
+    LoadB(l0b, 0, {values, kSide, 0, first}, kSide, slices_.strips[t]);
   }
 
   __aicore__ inline LocalTensor<half> Rows(const Chunk& chunk) {
@@ -261,9 +298,11 @@ class InterProducts {
   CubeSlots& slots_;
   Slices slices_;
   Chunk chunk_;
+  float power_ = 1.0f;  // p
 
  private:
   int32_t slot_of_[kTiles] = {};
+  bool state_ready_[kTiles] = {};
 };
 
 }  // namespace chunk_gdr

@@ -16,7 +16,7 @@ namespace chunk_gdr {
 constexpr uint32_t kFloatNanBits = 0x7FC00000u;
 constexpr uint16_t kHalfNanBits = 0x7E00u;
 
-template <uint32_t kBucket, typename StateT>
+template <uint32_t kBucket, typename StateT, StateLayout kLayout = kStateLayout>
 class ChunkGatedDeltaRule {
  public:
   __aicore__ inline ChunkGatedDeltaRule(const KernelArgs& args, const ChunkGatedDeltaRuleTiling& tiling)
@@ -37,21 +37,28 @@ class ChunkGatedDeltaRule {
 
   __aicore__ inline void Run() {
     const Partition<SequenceLengths> partition(tiling_, lengths_, AscendC::GetBlockNum());
-    ReportStatus(partition.valid() ? kOk : kBadLengths);
-    if (!partition.valid()) {
+    const bool fits = tiling_.v_tile_dim <= static_cast<int32_t>(Table::kMaxVCols) && (kShares || tiling_.chunk_parallel == 0);
+    ReportStatus(!fits ? kOtherLayout : partition.valid() ? kOk : kBadLengths);
+    if (!fits || !partition.valid()) {
       RefuseWithNan();
       return;
     }
     BuildConstants();
     slots_.Open(Get<kSlotsA, half>(), Get<kSlotsB, half>(), kSlotElems);
-    if (tiling_.chunk_parallel != 0) {
-      RunChunkParallel(partition);
+    if constexpr (kShares) {
+      if (tiling_.chunk_parallel != 0) {
+        RunChunkParallel(partition);
+      } else {
+        RunSequenceMajor(partition);
+      }
     } else {
       RunSequenceMajor(partition);
     }
     scores_.Close();
     inter_.Close();
-    handover_.Close();
+    if constexpr (kShares) {
+      handover_.Close();
+    }
     slots_.Close();
   }
 
@@ -601,6 +608,7 @@ class ChunkGatedDeltaRule {
     loader_.ValuesToL1(next, 7);
     decays_.Exp();
     combine_.RestOfProduct(2);
+    inter_.AddStep(0, 0);
     VectorDone();
     loader_.FetchKeys(fetch);
     combine_.SendInner(2);
@@ -608,6 +616,7 @@ class ChunkGatedDeltaRule {
     decays_.FactorStep(0);
     solve_.InvertColumn(2);
     scores_.SendHi();
+    inter_.AddStep(0, 1);
     VectorDone();
     decays_.FactorStep(1);
     combine_.SecondTimesInner32();
@@ -615,9 +624,13 @@ class ChunkGatedDeltaRule {
     inter_.RoundState(1);
     inter_.SubtractState(0);
     combine_.FetchProduct(2);
+    inter_.AddStep(0, 2);
+    inter_.AddStep(1, 0);
     VectorDone();
     decays_.FactorStep(2);
     combine_.RestOfProduct(2);
+    inter_.AddStep(0, 3);
+    inter_.AddStep(1, 1);
     VectorDone();
     combine_.SendOuter32();
     inter_.SubtractState(1);
@@ -626,16 +639,20 @@ class ChunkGatedDeltaRule {
     solve_.InvertColumn(4);
     inter_.SendState(1);
     scores_.SubtractHi();
+    inter_.AddStep(0, 4);
+    inter_.AddStep(1, 2);
     VectorDone();
     decays_.FactorStep(4);
     inter_.ArrangeOut(1);
     inter_.StoreOut();
     scores_.FetchLo();
     solve_.InvertColumn(5);
+    inter_.AddStep(1, 3);
     VectorDone();
     combine_.QueryKeyTimesT();
     solve_.InvertColumn(6);
     decays_.FactorStep(5);
+    inter_.AddStep(1, 4);
     VectorDone();
     decays_.FactorStep(6);
     solve_.InvertColumn(7);
@@ -669,7 +686,7 @@ class ChunkGatedDeltaRule {
 
   // Tiles in L1 that depend on nothing but the chunk length, and zeros above the diagonals.
   __aicore__ inline void BuildConstants() {
-    const StageScope stage(kCarry);
+    const StageScope stage(Table::kTable.rows[kConstantsUb].first_stage);
     BuildCausalMask(Get<kCausalMask, half>());
     BuildGateMask(Get<kGateMask, half>());
     BuildIdentity(Get<kIdentity, half>(), static_cast<half>(1.0f));
@@ -697,14 +714,21 @@ class ChunkGatedDeltaRule {
       ConstantToL1(Get<kQueryKeyL1, half>()[h * kTileElems], kTileElems);
       ConstantToL1(Get<kTL1, half>()[h * kTileElems], kTileElems);
     }
-    if (tiling_.chunk_parallel != 0) {
-      for (uint32_t h = 0; h < kTurns * 2; ++h) {
-        ConstantToL1(Get<kSlotOutWeightL1, half>()[h * kTileElems], kTileElems);
-        ConstantToL1(Get<kSlotTL1, half>()[h * kTileElems], kTileElems);
+    if constexpr (kShares) {
+      if (tiling_.chunk_parallel != 0) {
+        ZeroSlots();
       }
-      for (uint32_t h = 0; h < kTurns; ++h) {
-        ConstantToL1(Get<kSlotShiftL1, half>()[h * kTileElems], kTileElems);
-      }
+    }
+  }
+
+  // Above the diagonals of what slots are fetched to; the tile of zeros is in UB.
+  __aicore__ inline void ZeroSlots() {
+    for (uint32_t h = 0; h < kTurns * 2; ++h) {
+      ConstantToL1(Get<kSlotOutWeightL1, half>()[h * kTileElems], kTileElems);
+      ConstantToL1(Get<kSlotTL1, half>()[h * kTileElems], kTileElems);
+    }
+    for (uint32_t h = 0; h < kTurns; ++h) {
+      ConstantToL1(Get<kSlotShiftL1, half>()[h * kTileElems], kTileElems);
     }
   }
 
@@ -744,7 +768,7 @@ class ChunkGatedDeltaRule {
 
   template <typename T>
   __aicore__ inline void FillShareWithNan(const GlobalTensor<T>& to, const LocalTensor<T>& tile, int64_t elems) {
-    constexpr int64_t kTile = TileCols(kBucket) * PieceCols(kBucket);
+    constexpr int64_t kTile = Elems(Table::kTable.rows[kScaled]);
     const int64_t cores = AscendC::GetBlockNum();
     const int64_t share = RoundUp<int64_t>(CeilDiv<int64_t>(elems, cores), kFractal);  // rows are multiples of 16 elements
     const int64_t begin = share * AscendC::GetBlockIdx();
@@ -766,7 +790,8 @@ class ChunkGatedDeltaRule {
     return chip_.template Get<kId, T>();
   }
 
-  using Table = Buffers<kBucket>;
+  using Table = Buffers<kBucket, kLayout>;
+  static constexpr bool kShares = RunsChunkParallel(kLayout);
 
   const ChunkGatedDeltaRuleTiling& tiling_;
   AscendC::TPipe pipe_;

@@ -43,7 +43,7 @@ class ChunkLoader {
     }
     const StageScope stage(kLoad);
     const int64_t tokens = chunk.item.v_head * tiling_.gate_pitch + chunk.token;
-    if (tiling_.chunk_parallel != 0) {
+    if (IsChunkParallel<Table>(tiling_)) {
       Handoff<HardEvent::V_MTE2>(kGatesRead);  // sequence-major, values are handed over in between
     }
     Handoff<HardEvent::MTE3_MTE2>(kRows0Left);

@@ -19,6 +19,16 @@ class OutRows {
   __aicore__ inline OutRows(OnChip<Table>& chip, const GmTensors<StateT>& gm, const ChunkGatedDeltaRuleTiling& tiling)
       : chip_(chip), gm_(gm), tiling_(tiling) {}
 
+  // A slice on its way from L0C: in fp32 if it is still to be scaled, in the tile of a norm that is not being taken. kNz has one place for
+  // the slices in turn, kNd one for each.
+  __aicore__ inline LocalTensor<float> ToScale(uint32_t t, const Slices& slices) {
+    return chip_.template Get<kNormTile, float>()[Apart(t, slices)];
+  }
+  __aicore__ inline LocalTensor<half> Rounded(uint32_t t, const Slices& slices) {
+    constexpr Buffer kPlace = Table::kLayout == StateLayout::kNz ? kOutHalf : kNormTile;
+    return chip_.template Get<kPlace, half>()[Apart(t, slices)];
+  }
+
   // A slice from NZ to its columns of the rows, rounded on the way if it is in fp32.
   __aicore__ inline void Arrange(uint32_t t, const Chunk& chunk, const Slices& slices) {
     const StageScope stage(kState);
@@ -26,10 +36,10 @@ class OutRows {
     const uint32_t pitch = Pitch(chunk);
     Close();
     if (tiling_.scale_power != 1.0f) {
-      NzToRows(rows, chip_.template Get<kNormTile, float>(), kChunk, slices.strips[t], pitch);
+      NzToRows(rows, ToScale(t, slices), kChunk, slices.strips[t], pitch);
       return;
     }
-    const auto out = chip_.template Get<kOutHalf, half>();
+    const LocalTensor<half> out = Rounded(t, slices);
     for (uint32_t s = 0; s < slices.strips[t]; ++s) {
       AscendC::Muls(rows[s * kHalvesPerBlock], out[s * kChunk * kFractal], static_cast<half>(1.0f),
                     static_cast<uint64_t>(2 * kRepeatFloats), kChunk / kBlocksPerRepeat,
@@ -37,12 +47,11 @@ class OutRows {
     }
   }
 
-  // The rows to GM. What MTE3 promises after that comes true when they have arrived.
+  // The rows to GM. What MTE3 promises after that comes true when they have arrived; Close waits for them and for what else has gone to GM
+  // until Leave.
   __aicore__ inline void Store(const Chunk& chunk) {
     Handoff<HardEvent::V_MTE3>(kOutRowsReady);
     Copy(chunk);
-    Signal<HardEvent::MTE3_V>(kOutRowsLeft);
-    leaving_ = true;
   }
 
   __aicore__ inline void Copy(const Chunk& chunk) {
@@ -56,6 +65,11 @@ class OutRows {
                                               static_cast<uint16_t>(row / kFractal - strips)));
   }
 
+  __aicore__ inline void Leave() {
+    Signal<HardEvent::MTE3_V>(kOutRowsLeft);
+    leaving_ = true;
+  }
+
   __aicore__ inline void Close() {
     if (leaving_) {
       Await<HardEvent::MTE3_V>(kOutRowsLeft);
@@ -64,13 +78,19 @@ class OutRows {
   }
 
  private:
+  static __aicore__ inline uint32_t Apart(uint32_t t, const Slices& slices) {
+    return Table::kLayout == StateLayout::kNz || t == 0 ? 0 : slices.ValueElems(0);
+  }
+
+  // Of two chunks of a round.
+  __aicore__ inline bool IsSecond(const Chunk& chunk) const { return IsChunkParallel<Table>(tiling_) && chunk.Turn() == 1; }
   // In strips. Odd, so that rows lie in different bank groups; the second of two chunks has no room for that.
   __aicore__ inline uint32_t Pitch(const Chunk& chunk) const {
-    return tiling_.chunk_parallel != 0 && chunk.Turn() == 1 ? chunk.VStrips() : chunk.VStrips() | 1;
+    return IsSecond(chunk) ? chunk.VStrips() : chunk.VStrips() | 1;
   }
   // Chunk-parallel the rows of two chunks, one behind the other.
   __aicore__ inline LocalTensor<half> Rows(const Chunk& chunk) {
-    const uint32_t before = tiling_.chunk_parallel != 0 && chunk.Turn() == 1 ? kChunk * (chunk.VStrips() | 1) * kFractal : 0;
+    const uint32_t before = IsSecond(chunk) ? kChunk * (chunk.VStrips() | 1) * kFractal : 0;
     return chip_.template Get<kOutRows, half>()[before];
   }
 

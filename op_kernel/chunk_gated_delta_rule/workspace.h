@@ -9,7 +9,7 @@ namespace chunk_gdr {
 
 // One status block per core: 0, or why the core refused to run. A block each, so that no two cores write the same 32 bytes.
 constexpr uint32_t kStatusBlockBytes = kBlockBytes;
-enum Status : int32_t { kOk = 0, kBadLengths = 1 };
+enum Status : int32_t { kOk = 0, kBadLengths = 1, kOtherLayout = 2 };  // kOtherLayout: the tiling is for another state layout
 
 constexpr __aicore__ uint64_t StatusOffset(uint64_t core) { return core * kStatusBlockBytes; }
 constexpr __aicore__ uint64_t StatusBytes(uint64_t cores) { return StatusOffset(cores); }

@@ -9,7 +9,7 @@ from .model import SYSTEM_WORKSPACE_BYTES
 from .tiling import Plan
 
 STATUS_SLOT = "core_status"
-STATUS = {0: "ok", 1: "the lengths are negative or do not add up to T"}
+STATUS = {0: "ok", 1: "the lengths are negative or do not add up to T", 2: "the tiling is for another state layout"}
 
 
 def slot(plan: Plan, workspace: np.ndarray, name: str) -> np.ndarray:

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chunk_gdr import cli, model
+from chunk_gdr.bench import builds
 from chunk_gdr.redundant_sync import redundant_in_all
 from chunk_gdr.sync_mutants import Campaign, Run, Verdict, campaign, digest_of, find_mutants, judge, operator_scenarios, run_baselines
 
@@ -134,13 +135,22 @@ def baselines():
 
 
 @pytest.fixture(scope="module")
+def row_baselines():
+    """Of the kernel with its state in rows; a refusal is the same in both, and chunk-parallel is for the other."""
+    library = model.build(ROOT / builds.KERNEL, defines={"CHUNK_GDR_STATE_LAYOUT": "kNd"})
+    scenarios = {name: s for name, s in operator_scenarios().items() if not name.startswith(("refused", "shared"))}
+    with builds.kernel_library(library, "kNd"):
+        return run_baselines(scenarios, redundant_sync=True)
+
+
+@pytest.fixture(scope="module")
 def operator_result():
     return campaign(operator_scenarios(), seeds=2)
 
 
-def test_scenarios_execute_every_synchronisation_of_the_operator(baselines):
+def test_scenarios_execute_every_synchronisation_of_the_operator(baselines, row_baselines):
     executed = set()
-    for run in baselines.values():
+    for run in (*baselines.values(), *row_baselines.values()):
         for site in run.report["sync"]["sites"]:
             executed |= {(Path(place["file"]).name, place["line"]) for place in (site, *site["callers"])}
     missing = []
@@ -164,6 +174,11 @@ def test_operator_mutants(baselines):
 
 def test_bars_of_the_operator(operator_result):
     assert operator_result.passed, str(operator_result)
+
+
+def test_little_is_redundant_with_the_state_in_rows(row_baselines):
+    found = redundant_in_all({name: run.report for name, run in row_baselines.items()})
+    assert not found.withheld and found.judged > 200 and len(found.items) <= 0.05 * found.judged
 
 
 def test_whatever_changes_values_is_reported(operator_result):

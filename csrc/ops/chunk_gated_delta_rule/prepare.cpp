@@ -61,6 +61,7 @@ host::ProblemDesc Describe(const Arguments& args, const Sizes& sizes, uint32_t c
   desc.scale = static_cast<float>(args.scale.value_or(1.0));
   desc.gate_stride_elems = GateStride(desc.total_tokens);
   desc.core_count = cores;
+  desc.state_layout = ChosenStateLayout();
   if (const char* schedule = std::getenv("CHUNK_GDR_SCHEDULE"); schedule != nullptr && *schedule != '\0') {
     desc.schedule = host::ScheduleFromName(schedule);
   }
@@ -68,6 +69,11 @@ host::ProblemDesc Describe(const Arguments& args, const Sizes& sizes, uint32_t c
 }
 
 }  // namespace
+
+StateLayout ChosenStateLayout() {
+  const char* name = std::getenv("CHUNK_GDR_STATE_LAYOUT");
+  return name == nullptr || *name == '\0' ? kStateLayout : host::StateLayoutFromName(name);
+}
 
 std::array<KernelArgument, 10> Prepared::Arguments() const {
   return {{{"query", query, false},

@@ -8,6 +8,7 @@
 
 #include "op_host/chunk_gated_delta_rule/tiling.h"
 #include "ops/chunk_gated_delta_rule/check.h"
+#include "ops/chunk_gated_delta_rule/state_layout.h"
 
 namespace chunk_gdr::chunk_gated_delta_rule {
 

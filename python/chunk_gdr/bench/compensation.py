@@ -11,20 +11,17 @@ keys, in bars (above 1 a bar is missed). The names and bits are those of op_kern
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Iterator
 
 from .. import model
 from ..cases import CHUNK, Case, make_inputs
 from ..compare import compare_out, compare_state
 from ..reference import recurrence
 from ..runner import call_operator
+from .builds import KERNEL, kernel_library
 
-KERNEL = "op_kernel/chunk_gated_delta_rule/entry.cpp"
 OPERANDS = {
     "scores": 0x01,
     "inverse": 0x02,
@@ -49,18 +46,6 @@ class Row:
     cycles: dict[int, float]  # of a further chunk of a v-head, by head dim
     out: float  # worst error in bars
     state: float
-
-
-@contextlib.contextmanager
-def kernel_library(library: Path) -> Iterator[None]:
-    before = os.environ.get("CHUNK_GDR_MODEL_KERNEL")
-    os.environ["CHUNK_GDR_MODEL_KERNEL"] = str(library)
-    try:
-        yield
-    finally:
-        del os.environ["CHUNK_GDR_MODEL_KERNEL"]
-        if before is not None:
-            os.environ["CHUNK_GDR_MODEL_KERNEL"] = before
 
 
 def cycles_of_a_chunk(dim: int) -> float:

@@ -30,8 +30,8 @@ constexpr Count kNormChain = {1774, 144, -17, 23.8};  // what an l2norm adds to 
 // The constants in L1, the three rounds that fill the pipeline, and out of the last chunk.
 constexpr Count kLaunch = {8253, 315, 144, 37.8};
 
-// Chunk-parallel: a round of two chunks, which takes less where Dv is a single strip; what a chunk of one's own on its way to a slot adds; a
-// round before the first; a meeting of all cores.
+// Chunk-parallel: a round of two chunks, which takes less where Dv is a single strip; what a chunk of one's own on its way to a
+// slot adds; a round before the first; a meeting of all cores.
 constexpr Count kRound = {4633, 384, 533, 7.7};
 constexpr double kSingleStrip = -450;
 constexpr Count kOwnChunk = {3991, -279, 0, 0};
@@ -96,7 +96,8 @@ CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& t, bool state_is_half, 
   costs.item = static_cast<int64_t>(item);
   costs.chunk = static_cast<int64_t>(chunk);
   if (t.chunk_parallel != 0) {
-    costs.round = static_cast<int64_t>(kRound.At(r, s) + (v_strips == 1 ? kSingleStrip : 0)) + (t.has_chunk_state ? kTurns * static_cast<int64_t>(store) : 0);
+    const double states = t.has_chunk_state ? kTurns * store : 0;
+    costs.round = static_cast<int64_t>(kRound.At(r, s) + (v_strips == 1 ? kSingleStrip : 0) + states);
     costs.own_chunk = static_cast<int64_t>(kOwnChunk.At(r, s));
     costs.early_round = static_cast<int64_t>(kEarlyRound.At(r, s));
     costs.meeting = static_cast<int64_t>(kMeeting);

@@ -44,8 +44,8 @@ void Check(const ProblemDesc& p) {
   Require(p.core_count > 0 && p.core_count <= kAiCores, "core_count", "in 1..8", p.core_count);
 }
 
-// The mantissa enters P before P is split in fp16 pieces, whose absolute floor a small scale would come close to, and whose upper end a large
-// one; so the power of two waits for the finished out.
+// The mantissa enters P before P is split in fp16 pieces, whose absolute floor a small scale would come close to, and whose upper end
+// a large one; so the power of two waits for the finished out.
 void SplitScale(float scale, ChunkGatedDeltaRuleTiling& tiling) {
   int exponent = 0;
   std::frexp(scale, &exponent);

@@ -97,7 +97,8 @@ class ChunkParallel {
   __aicore__ inline void AwaitOut() { Await<HardEvent::MTE3_V>(kOutRowsLeft); }
 
   // One round further in every lane; a list of steps like that of sequence_major.h, and searched for in the same way.
-  __aicore__ inline void Advance(const Round& before, const Round& r, const Chunk& done, const Chunk& next, const Chunk& mid, const Chunk& fetch) {
+  __aicore__ inline void Advance(const Round& before, const Round& r, const Chunk& done, const Chunk& next, const Chunk& mid,
+                                 const Chunk& fetch) {
     inter_.Start(r.turn0, 1.0f);
     StoreOut(before);
     inter_.FetchKeyState(0);

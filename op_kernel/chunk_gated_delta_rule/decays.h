@@ -4,13 +4,13 @@
 // What token j adds to the state is scaled by c_j = beta_j r_j F_j, F_j the decay from j to the chunk's end, which may be far below what
 // fp16 holds while what it scales is large. So c is cut into s_j f_j: s a power of two, down to 2^-24 and exact in fp16, which meets V and
 // -e^G K S^T on the Cube; and f with the sign of c and |f| in [1, 2) for all but the smallest |c|, which scales the columns of T. So neither
-// a small beta nor a small F makes T small. P is made from T, so its factors are divided by f, and f must leave T its bits: a token with |c|
-// below 2^-33 adds nothing to the state (s = 0, f = 1).
+// a small beta nor a small F makes T small. P is made from T, so its factors are divided by f, and f must leave T its bits: a token with
+// |c| below 2^-33 adds nothing to the state (s = 0, f = 1).
 //
 // Where strong gates leave nothing of the state before and only small weights are near the chunk's end, all of c is small, and F V' would
-// lie near the absolute floor of fp16 halves. So, if the largest of |c| and e^{G_n} is below 2^-2, s is divided by p, a power of two that
-// brings it to [1/2, 1), and e^{G_n} too; what is accumulated is S / p, and becomes S again, exactly, before it is cut into halves (which have to be those of S: a
-// run that starts from a stored S knows no p). p is a scalar, and for most chunks 1; it is read a round later, when it is long there.
+// lie near the absolute floor of fp16 halves. So, if the largest of |c| and e^{G_n} is below 1/4, s and e^{G_n} are divided by p, a power of
+// two that brings it to [1/2, 1). What is accumulated is S / p, and becomes S again, exactly, before it is cut into halves (which have to be
+// those of S: a run that starts from a stored S knows no p). p is a scalar; it is read a round later, when it is long there.
 #ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_DECAYS_H_
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_DECAYS_H_
 
@@ -24,7 +24,7 @@
 namespace chunk_gdr {
 
 constexpr float kSmallestShift = 0x1p-24f;
-constexpr float kSmallWeight = 0x1p-2f;
+constexpr float kSmallWeight = 0.25f;
 // The upper half of an fp32's exponents, from 2^-63 to 2, have this bit; it alone is 2^-63. So a weight of at least 2^-33, brought to that
 // edge, leaves 2^-63 there, a smaller one nothing; and a NaN counts as a weight.
 constexpr uint32_t kUpperExponents = 0x20000000u;
@@ -189,15 +189,17 @@ class ChunkDecays {
     Handoff<HardEvent::S_V>(kLargestShiftRead);
     const float largest = shift > decay ? shift : decay;
     power_ = 1.0f;
-    while (largest < kSmallWeight && largest < 0.5f * power_ && power_ > kSmallestShift) {
-      power_ *= 0.5f;
+    if (largest < kSmallWeight) {
+      while (largest < 0.5f * power_ && power_ > kSmallestShift) {
+        power_ *= 0.5f;
+      }
     }
   }
 
   // The bits of x that are set in mask.
   __aicore__ inline void BitsOf(const LocalTensor<float>& dst, const LocalTensor<float>& x, const LocalTensor<float>& mask) {
-    AscendC::And(dst.template ReinterpretCast<uint16_t>(), x.template ReinterpretCast<uint16_t>(), mask.template ReinterpretCast<uint16_t>(),
-                 2 * kChunk);
+    AscendC::And(dst.template ReinterpretCast<uint16_t>(), x.template ReinterpretCast<uint16_t>(),
+                 mask.template ReinterpretCast<uint16_t>(), 2 * kChunk);
   }
 
   // The diagonal blocks of diag(s).

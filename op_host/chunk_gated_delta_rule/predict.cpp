@@ -23,26 +23,26 @@ struct Count {
 
 // A chunk takes as long as the longer of two chains through the queues: that of its values and state, and, with wide keys,
 // that of the rows on their way from GM to L1. `python -m chunk_gdr.bench.counts` prints these constants.
-constexpr Count kChunkChain = {4323, 52, 302, -1};
-constexpr Count kWideChunkChain = {3199, 315, 363, -17.8};
-constexpr Count kNormChain = {1774, 144, -17, 23.8};  // what an l2norm adds to it
+constexpr Count kChunkChain = {4328, 68, 302, -1};
+constexpr Count kWideChunkChain = {3204, 331, 363, -17.8};
+constexpr Count kNormChain = {1839, 128, -17, 23.8};  // what an l2norm adds to it
 
 // The constants in L1, the three rounds that fill the pipeline, and out of the last chunk.
-constexpr Count kLaunch = {8253, 315, 144, 37.8};
+constexpr Count kLaunch = {8248, 299, 144, 37.8};
 
 // Chunk-parallel: a round of two chunks, which takes less where Dv is a single strip; what a chunk of one's own on its way to a
 // slot adds; a round before the first; a meeting of all cores.
-constexpr Count kRound = {4633, 384, 533, 7.7};
-constexpr double kSingleStrip = -450;
-constexpr Count kOwnChunk = {3991, -279, 0, 0};
-constexpr Count kEarlyRound = {831, 88, 0, 0};
-constexpr double kMeeting = 4074;
+constexpr Count kRound = {4724, 369, 481, -17.7};
+constexpr double kSingleStrip = -366;
+constexpr Count kOwnChunk = {3732, -142, 0, 0};
+constexpr Count kEarlyRound = {362, 103, 0, 0};
+constexpr double kMeeting = 5386;
 
 // The first products with a state, and its way from and to GM, overlap with nothing: beside the copies, the rows of a
 // state become NZ, and NZ becomes rows.
-constexpr Count kItem = {271, 54, 29, 0.6};
+constexpr Count kItem = {253, 56, 30, 2.7};
 constexpr Count kEnterState = {-377, 62, 167, -22};
-constexpr Count kStoreState = {-182, 9.9, 126, 4.3};
+constexpr Count kStoreState = {-165, 7.5, 125, 2.2};
 
 // With the state in rows a chunk takes more than in NZ, and what enters and leaves is as it is in GM.
 constexpr Count kStateInRows = {146, 6, -27, 25};

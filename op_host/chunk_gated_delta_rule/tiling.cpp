@@ -50,7 +50,7 @@ void SplitScale(float scale, ChunkGatedDeltaRuleTiling& tiling) {
   int exponent = 0;
   std::frexp(scale, &exponent);
   const int power = scale == 0.0f ? 0 : exponent - 1;
-  tiling.scale_power = std::ldexp(1.0f, power);
+  tiling.scale_power = std::ldexp(1.0f, power) / kQueryLift;
   tiling.scale_mantissa = std::ldexp(scale, -power);
 }
 

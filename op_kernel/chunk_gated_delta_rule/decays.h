@@ -7,10 +7,10 @@
 // a small beta nor a small F makes T small. P is made from T, so its factors are divided by f, and f must leave T its bits: a token with
 // |c| below 2^-33 adds nothing to the state (s = 0, f = 1).
 //
-// Where strong gates leave nothing of the state before and only small weights are near the chunk's end, all of c is small, and F V' would
-// lie near the absolute floor of fp16 halves. So, if the largest of |c| and e^{G_n} is below 1/4, s and e^{G_n} are divided by p, a power of
-// two that brings it to [1/2, 1). What is accumulated is S / p, and becomes S again, exactly, before it is cut into halves (which have to be
-// those of S: a run that starts from a stored S knows no p). p is a scalar; it is read a round later, when it is long there.
+// Where strong gates leave little of the state before and only small weights are near the chunk's end, all of c is small, and F V' would lie
+// near the absolute floor of fp16 halves. So, if the largest |c| is below 1/16 and e^{G_n} below 1/2, s and e^{G_n} are divided by p, a power
+// of two that brings the largest |c| to [1/2, 1). What is accumulated is S / p, and becomes S again, exactly, before it is cut into halves
+// (which have to be those of S: a run that starts from a stored S knows no p). p is a scalar; it is read a round later, when it is long there.
 #ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_DECAYS_H_
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_DECAYS_H_
 
@@ -24,7 +24,8 @@
 namespace chunk_gdr {
 
 constexpr float kSmallestShift = 0x1p-24f;
-constexpr float kSmallWeight = 0.25f;
+constexpr float kSmallWeight = 0x1p-4f;
+constexpr float kSmallDecay = 0.5f;
 // The upper half of an fp32's exponents, from 2^-63 to 2, have this bit; it alone is 2^-63. So a weight of at least 2^-33, brought to that
 // edge, leaves 2^-63 there, a smaller one nothing; and a NaN counts as a weight.
 constexpr uint32_t kUpperExponents = 0x20000000u;
@@ -187,10 +188,9 @@ class ChunkDecays {
     const float shift = Largest().GetValue(0);
     const float decay = Late<kDecays>(0)[kChunk * kFractal].GetValue(0);
     Handoff<HardEvent::S_V>(kLargestShiftRead);
-    const float largest = shift > decay ? shift : decay;
     power_ = 1.0f;
-    if (largest < kSmallWeight) {
-      while (largest < 0.5f * power_ && power_ > kSmallestShift) {
+    if (shift < kSmallWeight && decay < kSmallDecay) {
+      while (shift < 0.5f * power_ && power_ > kSmallestShift) {
         power_ *= 0.5f;
       }
     }

@@ -140,7 +140,7 @@ class ChunkHandover {
     const StageScope stage(kLoad);
     Await<HardEvent::MTE1_V>(kFactorsInUb);
     Signal<HardEvent::V_S>(kPowerInUb);
-    AscendC::Muls(Get<kQueryDecay, float>(), Get<kKeyDecay, float>(), tiling_.scale_mantissa, kChunk * kFractal);
+    AscendC::Muls(Get<kQueryDecay, float>(), Get<kKeyDecay, float>(), tiling_.scale_mantissa * kQueryLift, kChunk * kFractal);  // q is raw
   }
 
   __aicore__ inline void KeyFactors(const Chunk& chunk) {

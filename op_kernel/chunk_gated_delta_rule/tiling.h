@@ -10,6 +10,9 @@
 namespace chunk_gdr {
 
 constexpr uint32_t kChunk = 64;  // BT: tokens per chunk
+// What q is multiplied by on its way to L1, and out divided by with the power of two of scale: what q is part of is kept in fp16 halves, with
+// an absolute floor that a q k^T may come close to by chance.
+constexpr float kQueryLift = 16.0f;
 
 // Plain data, copied from GM by every core. Head dims are already multiples of 16.
 struct ChunkGatedDeltaRuleTiling {

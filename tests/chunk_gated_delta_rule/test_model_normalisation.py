@@ -93,9 +93,11 @@ def test_scales(check, scale):
 
 
 @pytest.mark.parametrize("where, overflow", [("native", "inf"), ("model", "inf"), ("model", "saturate")])
-@pytest.mark.parametrize("query_norm, scale", [(1.0, 7e4), (1.0, -3e5), (100.0, 1400.0), (2e3, 140.0)])
-def test_scores_beyond_half(check_on_backend, where, overflow, query_norm, scale):
+@pytest.mark.parametrize("query_norm, scale", [(1.0, 7e4), (1.0, -3e5), (100.0, 1400.0), (2e3, 140.0), (2e4, 14.0)])
+def test_scores_beyond_half(request, check_on_backend, where, overflow, query_norm, scale):
     """scale q k^T exceeds fp16, out does not."""
+    if where == "model" and query_norm == 2e4:
+        request.applymarker(pytest.mark.xfail(strict=True, reason="q is lifted by 16, so |q k^T| has to stay below 4,094"))
     x = make_inputs(replace(BASE, scale=scale, v_size=0.03, gate="-1e-3", state=None))
     x.query = (x.key.double() * query_norm).half()
     scores = scale * torch.einsum("thd,shd->ts", x.query.double(), x.key.double())

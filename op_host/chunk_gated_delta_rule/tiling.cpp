@@ -50,8 +50,8 @@ void SplitScale(float scale, ChunkGatedDeltaRuleTiling& tiling) {
   int exponent = 0;
   std::frexp(scale, &exponent);
   const int power = scale == 0.0f ? 0 : exponent - 1;
-  tiling.scale_power = std::ldexp(1.0f, power) / kQueryLift;
-  tiling.scale_mantissa = std::ldexp(scale, -power);
+  tiling.scale_power = std::ldexp(1.0f, power) / kScaleLift;
+  tiling.scale_mantissa = std::ldexp(scale, -power) * kScaleLift;
 }
 
 ChunkGatedDeltaRuleTiling DescribeShapes(const ProblemDesc& problem) {

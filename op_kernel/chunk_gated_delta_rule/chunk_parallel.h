@@ -23,6 +23,7 @@ class ChunkParallel {
         decays_(lanes.decays),
         solve_(lanes.solve),
         combine_(lanes.combine),
+        detour_(lanes.detour),
         inter_(lanes.inter),
         handover_(lanes.handover) {}
 
@@ -99,7 +100,7 @@ class ChunkParallel {
   // One round further in every lane; a list of steps like that of sequence_major.h, and searched for in the same way.
   __aicore__ inline void Advance(const Round& before, const Round& r, const Chunk& done, const Chunk& next, const Chunk& mid,
                                  const Chunk& fetch) {
-    inter_.Start(r.turn0, 1.0f);
+    inter_.Start(r.turn0, {});
     StoreOut(before);
     inter_.FetchKeyState(0);
     handover_.QueryFactors(r.turn0);
@@ -111,7 +112,7 @@ class ChunkParallel {
     VectorDone();
     inter_.DecayKeyState(0);
     decays_.ShiftStep(1);
-    decays_.PowerToFactors();
+    decays_.PowersToFactors(detour_.power(next));
     VectorDone();
     inter_.FetchKeyState(1);
     solve_.InvertColumn(14);
@@ -126,6 +127,7 @@ class ChunkParallel {
     inter_.FetchQueryState(0);
     loader_.GateStep(mid, 0);
     VectorDone();
+    inter_.SetPowers(handover_.ReadPowers(r.turn0));
     inter_.DecayQueryState(0);
     combine_.ScaleColumns();
     loader_.GateStep(mid, 1);
@@ -222,7 +224,6 @@ class ChunkParallel {
     combine_.SendOuter16();
     inter_.StateProduct(1);
     loader_.GateStep(mid, 6);
-    inter_.SetPower(handover_.Power(r.turn0));
     inter_.RoundState(0);
     VectorDone();
     loader_.FetchQueries(fetch);
@@ -246,18 +247,21 @@ class ChunkParallel {
     inter_.ScaleOut(1);
     inter_.StateProducts(1, r.turn1);
     VectorDone();
+    detour_.Measure(mid, 0);
     inter_.ArrangeOut(1);
     combine_.FetchProduct(2);
     handover_.KeyFactors(r.turn1);
     handover_.FetchRows(0, r.after0);
     solve_.GramToLanes();
     VectorDone();
+    detour_.Measure(mid, 1);
     inter_.Finish();
-    inter_.Start(r.turn1, 1.0f);
+    inter_.Start(r.turn1, {});
     solve_.ScaleLanes();
     inter_.FetchKeyState(0);
     VectorDone();
     solve_.IdentityLanes();
+    detour_.Measure(mid, 2);
     inter_.DecayKeyState(0);
     combine_.RestOfProduct(2);
     VectorDone();
@@ -274,6 +278,7 @@ class ChunkParallel {
     inter_.FetchQueryState(0);
     combine_.SendInner(2);
     VectorDone();
+    inter_.SetPowers(handover_.ReadPowers(r.turn1));
     inter_.DecayQueryState(0);
     solve_.InvertColumn(3);
     VectorDone();
@@ -313,11 +318,12 @@ class ChunkParallel {
     inter_.PreloadState(0, 1);
     scores_.FetchSums();
     inter_.SendResidual(1);
-    scores_.SendHi();
     VectorDone();
     decays_.Exp();
     inter_.DecayState(1, 0);
     VectorDone();
+    detour_.ScoresOf(mid);
+    scores_.SendHi();
     inter_.PreloadState(1, 0);
     combine_.QueryKeyTimesT();
     inter_.FetchState(1, 1);
@@ -378,7 +384,6 @@ class ChunkParallel {
     scores_.SendLo();
     inter_.StateProduct(0);
     inter_.StateProduct(1);
-    inter_.SetPower(handover_.Power(r.turn1));
     inter_.RoundState(0);
     inter_.ScaleOut(1);
     handover_.FetchSlot(r.slots_follow ? r.after1 : Chunk());
@@ -394,6 +399,7 @@ class ChunkParallel {
     handover_.FetchRows(1, r.after1);
     inter_.ArrangeOut(1);
     VectorDone();
+    detour_.RowsOfT(next);
     inter_.Finish();
   }
 
@@ -405,6 +411,7 @@ class ChunkParallel {
   ChunkDecays<Table>& decays_;
   ChunkSolve<Table>& solve_;
   ChunkCombine<Table>& combine_;
+  Detour<Table>& detour_;
   InterChunk<Table, StateT>& inter_;
   ChunkHandover<Table, StateT>& handover_;
 };

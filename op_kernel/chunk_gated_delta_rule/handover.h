@@ -129,7 +129,7 @@ class ChunkHandover {
     Await<HardEvent::MTE2_MTE1>(kFactorsArrived + t);
     AscendC::DataCopy(Get<kKeyDecay, half>(), Factors(t), 2 * kChunk * kFractal);
     AscendC::DataCopy(Get<kChunkDecay, half>(), Factors(t)[2 * kChunk * kFractal], 2 * 2 * kRepeatFloats);
-    AscendC::DataCopy(Get<kPower, half>()[t * kHalvesPerBlock], Factors(t)[2 * kPowerAt], kHalvesPerBlock);
+    AscendC::DataCopy(Get<kPowers, half>()[2 * t * kHalvesPerBlock], Factors(t)[2 * kPowersAt], 2 * kHalvesPerBlock);
     Signal<HardEvent::MTE1_V>(kFactorsInUb);
   }
 
@@ -139,8 +139,8 @@ class ChunkHandover {
     }
     const StageScope stage(kLoad);
     Await<HardEvent::MTE1_V>(kFactorsInUb);
-    Signal<HardEvent::V_S>(kPowerInUb);
-    AscendC::Muls(Get<kQueryDecay, float>(), Get<kKeyDecay, float>(), tiling_.scale_mantissa * kQueryLift, kChunk * kFractal);  // q is raw
+    Signal<HardEvent::V_S>(kPowersInUb);
+    AscendC::Muls(Get<kQueryDecay, float>(), Get<kKeyDecay, float>(), tiling_.scale_mantissa, kChunk * kFractal);
   }
 
   __aicore__ inline void KeyFactors(const Chunk& chunk) {
@@ -151,15 +151,17 @@ class ChunkHandover {
     AscendC::Muls(Get<kKeyDecay, float>(), Get<kKeyDecay, float>(), -1.0f, kChunk * kFractal);
   }
 
-  // p of the chunk whose factors are in UB, read long after they came.
-  __aicore__ inline float Power(const Chunk& chunk) {
-    if (!chunk.HasTokens()) {
-      return 1.0f;
+  // p and u of the chunk whose factors are in UB, read long after they came.
+  __aicore__ inline Powers ReadPowers(const Chunk& chunk) {
+    Powers powers;
+    if (chunk.HasTokens()) {
+      Await<HardEvent::V_S>(kPowersInUb);
+      const auto blocks = Get<kPowers, float>()[2 * chunk.Turn() * kFloatsPerBlock];
+      powers.state = blocks.GetValue(0);
+      powers.out = blocks.GetValue(kFloatsPerBlock);
+      Handoff<HardEvent::S_V>(kPowersRead);
     }
-    Await<HardEvent::V_S>(kPowerInUb);
-    const float power = Get<kPower, float>()[chunk.Turn() * kFloatsPerBlock].GetValue(0);
-    Handoff<HardEvent::S_V>(kPowerRead);
-    return power;
+    return powers;
   }
 
   // The last promises are met.

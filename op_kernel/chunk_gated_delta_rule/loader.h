@@ -76,10 +76,7 @@ class ChunkLoader {
     Await<HardEvent::MTE2_V>(kQueriesArrived);
     ClearDead(chunk, Get<kRows1, half>(), k_);
     if (tiling_.use_qk_l2norm) {
-      NormRows(Get<kRows1, half>(), Vector(chunk, kQueryVector), PowerOf::kOwnNorm, kQueryLift);
-    } else {
-      const auto rows = Get<kRows1, half>();
-      AscendC::Muls(rows, rows, static_cast<half>(kQueryLift), static_cast<int32_t>(chunk.live * k_ * kFractal));
+      NormRows(Get<kRows1, half>(), Vector(chunk, kQueryVector), PowerOf::kOwnNorm);
     }
   }
 
@@ -115,7 +112,7 @@ class ChunkLoader {
     }
     ClearDead(chunk, Get<kRows0, half>(), k_);
     if (tiling_.use_qk_l2norm) {
-      NormRows(Get<kRows0, half>(), Vector(chunk, kKeyVector), PowerOf::kScaled, 1.0f);  // the factor enters V'
+      NormRows(Get<kRows0, half>(), Vector(chunk, kKeyVector), PowerOf::kScaled);  // the factor enters V'
     }
     Handoff<HardEvent::V_MTE3>(kRowsReady);
   }
@@ -236,10 +233,10 @@ class ChunkLoader {
   }
 
   // Rows scaled to norm <= 2, the rest of the norm in `factor`; they end up in their own place, in NZ.
-  __aicore__ inline void NormRows(const LocalTensor<half>& rows, const LocalTensor<float>& factor, PowerOf power_of, float lift) {
+  __aicore__ inline void NormRows(const LocalTensor<half>& rows, const LocalTensor<float>& factor, PowerOf power_of) {
     const StageScope stage(kState);
     VectorDone();
-    L2NormRows(rows, factor, rows, k_, k_, power_of, lift, {Get<kNormTile, float>(), Get<kNormSum, float>(), Get<kNormVectors, float>()});
+    L2NormRows(rows, factor, rows, k_, k_, power_of, {Get<kNormTile, float>(), Get<kNormSum, float>(), Get<kNormVectors, float>()});
     VectorDone();
   }
 

@@ -260,11 +260,12 @@ class ChunkParallel {
     solve_.ScaleLanes();
     inter_.FetchKeyState(0);
     VectorDone();
-    solve_.IdentityLanes();
     detour_.Measure(mid, 2);
+    solve_.IdentityLanes();
     inter_.DecayKeyState(0);
     combine_.RestOfProduct(2);
     VectorDone();
+    detour_.Measure(mid, 3);
     inter_.RoundResidual(0);
     inter_.FetchKeyState(1);
     solve_.InvertColumn(0);

@@ -52,7 +52,7 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
   __aicore__ inline void ArrangeOut(uint32_t t) {
     for (uint32_t i = FirstOf(t); i < EndOf(t); ++i) {
       if (Active(i)) {
-        out_.Arrange(i, chunk_, slices_, OutScale() != 1.0f);
+        out_.Arrange(i, chunk_, slices_);
       }
     }
   }
@@ -187,29 +187,20 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
   // once.
   __aicore__ inline void FetchOut(uint32_t t) {
     for (uint32_t i = FirstOf(t); i < EndOf(t); ++i) {
-      if (!Active(i)) {
-        continue;
-      }
-      const StageScope stage(kState);
-      Await<HardEvent::M_V>(kOutReady + i);
-      if (OutScale() == 1.0f) {
-        CopyResult(out_.Rounded(i, slices_), Of<kOutC, float>(i), 1, RowFractals(i), 0, 0);
-      } else {
+      if (Active(i)) {
+        const StageScope stage(kState);
+        Await<HardEvent::M_V>(kOutReady + i);
         CopyResult(out_.ToScale(i, slices_), Of<kOutC, float>(i), 1, RowFractals(i), 0, 0);
       }
     }
   }
 
   __aicore__ inline void ScaleOut(uint32_t t) {
-    const float scale = OutScale();
-    if (scale == 1.0f) {
-      return;
-    }
     for (uint32_t i = FirstOf(t); i < EndOf(t); ++i) {
       if (Active(i)) {
         const StageScope stage(kState);
         const LocalTensor<float> out = out_.ToScale(i, slices_);
-        AscendC::Muls(out, out, scale, slices_.ValueElems(i));
+        AscendC::Muls(out, out, tiling_.scale_power / powers_.out, slices_.ValueElems(i));
       }
     }
   }
@@ -246,9 +237,6 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     }
     out_.Leave();
   }
-
-  // What out is multiplied by at its end.
-  __aicore__ inline float OutScale() const { return tiling_.scale_power / powers_.out; }
 
   // Slices whose out is handled as slice t's turn comes.
   static __aicore__ inline uint32_t FirstOf(uint32_t t) { return Base::kStateInL0C || t == 0 ? t : kTiles; }

@@ -38,13 +38,13 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     if (chunk_.first) {
       EnterState();
     } else if (tiling_.has_chunk_state && !Base::kStoresAhead) {
-      this->Store(gm_.chunk_state, chunk_.state_row);
+      this->Store(gm_.chunk_state, chunk_.state_row, false);
     }
   }
 
   __aicore__ inline void Finish() {
     if (chunk_.HasTokens() && chunk_.last) {
-      this->Store(gm_.final_state, chunk_.item.sequence);
+      this->Store(gm_.final_state, chunk_.item.sequence, true);
     }
   }
 

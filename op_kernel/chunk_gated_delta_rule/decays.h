@@ -8,10 +8,10 @@
 // with |c| below 2^-33 adds nothing to the state (s = 0, f = 1).
 //
 // Where strong gates leave little of the state before and only small weights are near the chunk's end, all of c is small, and F V' would
-// lie near the absolute floor of fp16 halves. So, if the largest |c| is below 1/16 and e^{G_n} below 1/2, s and e^{G_n} are divided by p, a
-// power of two that brings the largest |c| to [1/2, 1). What is accumulated is S / p, and becomes S again, exactly, before it is cut into
-// halves (which have to be those of S: a run that starts from a stored S knows no p). p is a scalar; it is read a round later, when it is
-// long there.
+// lie near the absolute floor of fp16 halves; and gates above 0 make c large, and F V' more than halves hold. So, if the largest |c| is 2
+// or more, or below 1/16 and e^{G_n} below 1/2, s and e^{G_n} are divided by p, a power of two that brings the largest |c| to [1, 2), or
+// [1/2, 1). What is accumulated is S / p, and becomes S again, exactly, before it is cut into halves (which have to be those of S: a run
+// that starts from a stored S knows no p). The scalar unit makes p of the largest s a round later, when that is long there.
 #ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_DECAYS_H_
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_DECAYS_H_
 
@@ -25,6 +25,7 @@
 namespace chunk_gdr {
 
 constexpr float kSmallestShift = 0x1p-24f;
+constexpr float kLargestShift = 0x1p31f;
 constexpr float kSmallWeight = 0x1p-4f;
 constexpr float kSmallDecay = 0.5f;
 // Of the exponents of numbers below 2 the upper half, from 2^-63 on, have this bit; it alone is 2^-63. So a weight of 2^-33 to 2^31,
@@ -202,13 +203,15 @@ class ChunkDecays {
     return (block + 1) * kFractalElems - kFractal;
   }
 
-  // A NaN leaves p at 1.
   __aicore__ inline void ChoosePower() {
     Await<HardEvent::V_S>(kLargestShiftKnown);
     const float shift = Largest().GetValue(0);
     const float decay = Late<kDecays>(0)[kChunk * kFractal].GetValue(0);
     Handoff<HardEvent::S_V>(kLargestShiftRead);
     power_ = 1.0f;
+    while (shift > power_ && power_ < kLargestShift) {
+      power_ *= 2.0f;
+    }
     if (shift < kSmallWeight && decay < kSmallDecay) {
       while (shift < 0.5f * power_ && power_ > kSmallestShift) {
         power_ *= 0.5f;

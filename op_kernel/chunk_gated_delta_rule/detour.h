@@ -26,7 +26,7 @@ constexpr float kLargeScore = 0x1p4f;
 constexpr float kLargestHalf = 65504.0f;
 constexpr float kPowerBeyondHalf = 0x1p-13f;
 constexpr float kSmallScore = 0x1p-8f;
-constexpr float kSmallestScore = 0x1p-24f;  // of fp16
+constexpr float kLargestPower = 0x1p24f;  // also where the largest score is 0, rounded to fp16
 
 template <typename Table>
 class Detour {
@@ -92,8 +92,8 @@ class Detour {
     while (largest * power > kLargeScore) {
       power *= 0.5f;
     }
-    if (largest >= kSmallestScore && largest < kSmallScore) {
-      while (largest * power < 1.0f) {
+    if (largest < kSmallScore) {
+      while (largest * power < 1.0f && power < kLargestPower) {
         power *= 2.0f;
       }
     }

@@ -239,3 +239,29 @@ def test_a_large_score_beside_smaller_ones(check, beta):
     x.query[0] = 300 * x.key[0]
     x.value[0] = 0
     check(x)
+
+
+@pytest.mark.parametrize("size", [2.0**-24, 2.0**-26, 1.4e-8, 2.0**-34])
+@pytest.mark.parametrize("lengths", [(1,), (3,)])
+def test_scores_below_the_smallest_half(check, lengths, size):
+    """q k of every token is `size`; the scale brings out back into range."""
+    x = make_inputs(replace(BASE, lengths=lengths, nv=1, dk=16, dv=16, beta="one", gate="none", state=None, scale=1 / size))
+    x.query.zero_()
+    x.key.zero_()
+    x.query[..., 0] = 2.0**-14
+    x.key[..., 0] = size * 2.0**14
+    check(x)
+
+
+@pytest.mark.parametrize("overflow", ["saturate", "inf"])
+@pytest.mark.parametrize("gate", [2.0, 3.9])
+def test_positive_gates_raise_a_large_value(check_on_backend, gate, overflow):
+    """F V' reaches 6e5 before the last token erases all but 1/300 of it; |V'| stays below 1.2e4."""
+    x = make_inputs(replace(BASE, lengths=(3, 67), nv=1, dk=16, dv=16, beta="one", gate="zero", state=None, scale=2.0**-8, chunk_state=True))
+    for token in (0, 3):
+        x.key[token : token + 2] = 0
+        x.key[token : token + 2, 0, 0] = 1
+        x.value[token] = 12_000.0 if gate < 3 else 1_000.0
+        x.value[token + 1] = 40.0
+        x.g[token + 2] = gate
+    check_on_backend("model", x, overflow=overflow)

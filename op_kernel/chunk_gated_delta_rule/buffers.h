@@ -76,7 +76,7 @@ enum Buffer : uint32_t {
   kCausalMask,    // [16, 16] fp16: 1 on and below the diagonal, 0 above
   kGateMask,      // [16, 16] fp16: row j keeps the tokens after j
   kIdentity,      // [16, 16] fp16
-  kRows0,         // k rows, then v rows, as in GM
+  kRows0,         // k rows, then v rows, as in GM; chunk-parallel: q in NZ
   kRows1,         // q rows
   kGate, kBeta,   // [BT]
   kVectors,       // per-token factors of the chunks on their way, see TokenVector
@@ -162,7 +162,7 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   ub(kCausalMask, "causal_mask", H, W, W, kLoad, kState);
   ub(kGateMask, "gate_mask", H, W, W, kLoad, kState);
   ub(kIdentity, "identity", H, W, W, kLoad, kState);
-  ub(kRows0, "key_or_value_rows", H, T, D, kLoad, kState);
+  ub(kRows0, "key_or_value_rows", H, T + kShared, D, kLoad, kState);  // chunk-parallel: q in NZ, strips a row apart
   ub(kRows1, "query_rows", H, T, D, kLoad, kState);
   ub(kGate, "gate", F, 1, T, kLoad, kState);
   ub(kBeta, "beta", F, 1, T, kLoad, kState);

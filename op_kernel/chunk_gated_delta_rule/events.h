@@ -11,6 +11,7 @@ namespace chunk_gdr {
 
 // Slice 0 or 1 of the inter-chunk lane is id 0 or 1 of each pair on its way UB -> L1 -> L0 -> Mmad -> L0C -> UB.
 enum VToMte3 : int32_t {
+  kSlotReady = 1,  // chunk-parallel, which has one slice
   kScoresSplit = 2,
   kCombineSplit = 3,
   kRowsReady = 4,
@@ -31,10 +32,13 @@ enum Mte3ToV : int32_t {
   kStateHalvesLeft = 5  // kNd
 };
 enum Mte2ToV : int32_t { kKeysArrived = 0, kQueriesArrived = 1, kValuesArrived = 2, kStateRowsArrived = 3 };
-enum VToMte2 : int32_t { kStateRowsRead = 0, kGatesRead = 2 };
+enum VToMte2 : int32_t { kStateRowsRead = 0, kGatesRead = 2, kQueriesRead = 3 };
 enum VToS : int32_t { kLargestShiftKnown = 0, kPowerInUb = 1 };
 enum SToV : int32_t { kLargestShiftRead = 0, kPowerRead = 1 };
 enum Mte3ToMte2 : int32_t { kRows0Left = 0, kRows1Left = 1 };
+
+// Chunk-parallel.
+enum VToM : int32_t { kOutPreloaded = 0 };
 
 // Chunk-parallel; each for turn 0, and the next id for turn 1.
 enum Mte2ToMte1 : int32_t { kRowsArrived = 0, kSlotArrived = 2, kFactorsArrived = 4 };

@@ -46,7 +46,7 @@ class ChunkHandover {
   // The factors of a chunk whose diagonal blocks are through; T and P of the one before it. In one go, because what MTE3 promises after a
   // store comes true when the store has arrived.
   __aicore__ inline void Store(const Chunk& next, const Chunk& done) {
-    Handoff<HardEvent::V_MTE3>(kOutRowsReady);  // the rows of out have left
+    Handoff<HardEvent::V_MTE3>(kSlotReady);
     if (next.HasTokens()) {
       const StageScope stage(kSolve);
       const int64_t slot = Slot(next);

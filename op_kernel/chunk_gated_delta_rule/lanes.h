@@ -6,7 +6,7 @@
 #include "combine.h"
 #include "decays.h"
 #include "handover.h"
-#include "inter_chunk.h"
+#include "inter_turns.h"
 #include "loader.h"
 #include "scores.h"
 #include "solve.h"
@@ -50,7 +50,7 @@ struct Lanes {
   ChunkDecays<Table> decays;
   ChunkSolve<Table> solve;
   ChunkCombine<Table> combine;
-  InterChunk<Table, StateT> inter;
+  InterTurns<Table, StateT> inter;
   ChunkHandover<Table, StateT> handover;
 };
 

@@ -32,7 +32,11 @@ class ChunkLoader {
       return;
     }
     const StageScope stage(kLoad);
-    Handoff<HardEvent::MTE3_MTE2>(kRows1Left);
+    if (IsChunkParallel<Table>(tiling_)) {
+      Handoff<HardEvent::V_MTE2>(kQueriesRead);
+    } else {
+      Handoff<HardEvent::MTE3_MTE2>(kRows1Left);
+    }
     LoadRows(Get<kRows1, half>(), gm_.query, chunk, KeyHead(chunk), tiling_.k_heads, tiling_.k_dim, 0, k_);
     Signal<HardEvent::MTE2_V>(kQueriesArrived);
   }
@@ -45,9 +49,11 @@ class ChunkLoader {
     const int64_t tokens = chunk.item.v_head * tiling_.gate_pitch + chunk.token;
     if (IsChunkParallel<Table>(tiling_)) {
       Handoff<HardEvent::V_MTE2>(kGatesRead);  // sequence-major, values are handed over in between
+      StripsFromGm(chunk);
+    } else {
+      Handoff<HardEvent::MTE3_MTE2>(kRows0Left);
+      LoadRows(Get<kRows0, half>(), gm_.key, chunk, KeyHead(chunk), tiling_.k_heads, tiling_.k_dim, 0, k_);
     }
-    Handoff<HardEvent::MTE3_MTE2>(kRows0Left);
-    LoadRows(Get<kRows0, half>(), gm_.key, chunk, KeyHead(chunk), tiling_.k_heads, tiling_.k_dim, 0, k_);
     if (tiling_.has_g) {
       AscendC::DataCopy(Get<kGate, float>(), gm_.gate[tokens], kChunk);
     }
@@ -75,7 +81,14 @@ class ChunkLoader {
     const StageScope stage(kLoad);
     Await<HardEvent::MTE2_V>(kQueriesArrived);
     ClearDead(chunk, Get<kRows1, half>(), k_);
-    if (tiling_.use_qk_l2norm) {
+    if (IsChunkParallel<Table>(tiling_)) {
+      if (chunk.live < kChunk) {
+        VectorDone();
+      }
+      // To NZ, its strips an odd number of blocks apart.
+      AscendC::Muls(Get<kRows0, half>(), Get<kRows1, half>(), static_cast<half>(kQueryLift), static_cast<uint64_t>(k_ * kFractal), kChunk,
+                    {kChunk + 1, 1, 1, static_cast<uint8_t>(k_)});
+    } else if (tiling_.use_qk_l2norm) {
       NormRows(Get<kRows1, half>(), Vector(chunk, kQueryVector), PowerOf::kOwnNorm, kQueryLift);
     } else {
       const auto rows = Get<kRows1, half>();
@@ -113,7 +126,9 @@ class ChunkLoader {
       FillLanes(gate, 0.0f, ~0ull << chunk.live);
       FillLanes(beta, 0.0f, ~0ull << chunk.live);
     }
-    ClearDead(chunk, Get<kRows0, half>(), k_);
+    if (!IsChunkParallel<Table>(tiling_)) {
+      ClearDead(chunk, Get<kRows0, half>(), k_);
+    }
     if (tiling_.use_qk_l2norm) {
       NormRows(Get<kRows0, half>(), Vector(chunk, kKeyVector), PowerOf::kScaled, 1.0f);  // the factor enters V'
     }
@@ -133,6 +148,17 @@ class ChunkLoader {
     if (part + 1 == kParts) {
       Signal<HardEvent::MTE3_MTE1>(kRowsInL1);
     }
+  }
+
+  // Chunk-parallel: in one piece.
+  __aicore__ inline void QueryStripsToL1(const Chunk& chunk) {
+    if (!chunk.HasTokens()) {
+      return;
+    }
+    const StageScope stage(kLoad);
+    AscendC::DataCopy(KeyQueryL1(chunk)[kChunk * kFractal], Get<kRows0, half>(),
+                      AscendC::DataCopyParams(static_cast<uint16_t>(k_), kChunk, 1, kChunk));
+    Signal<HardEvent::MTE3_MTE1>(kRowsInL1);
   }
 
   __aicore__ inline void KeysToL1(const Chunk& chunk, uint32_t part) {
@@ -245,13 +271,32 @@ class ChunkLoader {
 
   // Rows of k or q to the [2 BT, k] operand.
   __aicore__ inline void KeyRowsToL1(const Chunk& chunk, const LocalTensor<half>& rows, uint32_t first_fractal_row, uint32_t part) {
-    const LocalTensor<half> l1 =
-        Get<kKeyQueryL1, half>()[chunk.InL1() * 2 * kChunk * Table::kBucketDim + first_fractal_row * kFractalElems];
+    const LocalTensor<half> l1 = KeyQueryL1(chunk)[first_fractal_row * kFractalElems];
     if (!tiling_.use_qk_l2norm) {
       StripsToL1(l1, 2 * kChunk, rows, k_, part);
     } else if (part == 0) {  // already NZ
       AscendC::DataCopy(l1, rows, AscendC::DataCopyParams(static_cast<uint16_t>(k_), kChunk, 0, kChunk));
     }
+  }
+
+  // Chunk-parallel: k, strip by strip; all but the first touch of a line are hits in L2. Those that read what lay here before are through:
+  // V has fetched their product.
+  __aicore__ inline void StripsFromGm(const Chunk& chunk) {
+    const int64_t pitch = static_cast<int64_t>(tiling_.k_heads) * k_;
+    const int64_t offset = (chunk.token * tiling_.k_heads + KeyHead(chunk)) * tiling_.k_dim;
+    for (uint32_t s = 0; s < k_; ++s) {
+      const auto strip = KeyQueryL1(chunk)[s * 2 * kChunk * kFractal];
+      AscendC::DataCopy(strip, gm_.key[offset + s * kFractal],
+                        AscendC::DataCopyParams(static_cast<uint16_t>(chunk.live), 1, static_cast<uint16_t>(pitch - 1), 0));
+      if (chunk.live < kChunk) {
+        AscendC::DataCopy(strip[chunk.live * kFractal], gm_.zeros, (kChunk - chunk.live) * kFractal);
+      }
+    }
+  }
+
+  // [K; Q] of a chunk.
+  __aicore__ inline LocalTensor<half> KeyQueryL1(const Chunk& chunk) {
+    return Get<kKeyQueryL1, half>()[chunk.InL1() * 2 * kChunk * Table::kBucketDim];
   }
 
   __aicore__ inline void StripsToL1(const LocalTensor<half>& l1, uint32_t l1_rows, const LocalTensor<half>& rows, uint32_t strips,

@@ -22,6 +22,10 @@ class OutRows {
   // A slice on its way from L0C: in fp32 if it is still to be scaled, in the tile of a norm that is not being taken. kNz has one place for
   // the slices in turn, kNd one for each.
   __aicore__ inline LocalTensor<float> ToScale(uint32_t t, const Slices& slices) {
+    return chip_.template Get<kNormTile, float>()[Apart(t, slices) + (Table::kLayout == StateLayout::kNz ? kRepeatFloats : 0)];
+  }
+  // Scaled, one repeat lower, with kNz: where an instruction works in place it writes into the banks it reads from.
+  __aicore__ inline LocalTensor<float> Scaled(uint32_t t, const Slices& slices) {
     return chip_.template Get<kNormTile, float>()[Apart(t, slices)];
   }
   __aicore__ inline LocalTensor<half> Rounded(uint32_t t, const Slices& slices) {
@@ -36,7 +40,7 @@ class OutRows {
     const uint32_t pitch = Pitch(chunk);
     Close();
     if (tiling_.scale_power != 1.0f) {
-      NzToRows(rows, ToScale(t, slices), kChunk, slices.strips[t], pitch);
+      NzToRows(rows, Scaled(t, slices), kChunk, slices.strips[t], pitch);
       return;
     }
     const LocalTensor<half> out = Rounded(t, slices);

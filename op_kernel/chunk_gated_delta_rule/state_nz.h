@@ -117,10 +117,10 @@ class StateInNz : public InterProducts<Table> {
   using Base::chip_;
   using Base::chunk_;
   using Base::slices_;
+  using Base::slots_;
 
  private:
   using Base::power_;
-  using Base::slots_;
 
   // S / p in L0C becomes S, both slices side by side, through where their halves are about to be.
   __aicore__ inline void RestoreState() {

@@ -129,15 +129,18 @@ class ChunkDecays {
     }
   }
 
-  // Chunk-parallel: e^{G_n} / p, and p behind its two repeats, where they leave for the chunk's slot.
+  // Chunk-parallel, for the chunk's slot: -e^G, of every row a block; e^{G_n} / p; p. In the place of D, which is in P's factors by now.
   __aicore__ inline void PowerToFactors() {
     if (!active_) {
       return;
     }
     const StageScope stage(kSolve);
-    const auto decay = Late<kDecays>(0)[kChunk * kFractal];
-    AscendC::Muls(decay, decay, 1.0f / power_, 2 * kRepeatFloats);
-    AscendC::Duplicate(decay[2 * kRepeatFloats], power_, kFloatsPerBlock);
+    const auto decays = Late<kDecays>(0);
+    const auto factors = Get<kSegments, float>();
+    AscendC::Muls(factors, decays, -1.0f, static_cast<uint64_t>(kRepeatFloats), kChunk / kBlocksPerRepeat,
+                  {1, kFractal / kFloatsPerBlock, kBlocksPerRepeat, kBlocksPerRepeat * kFractal / kFloatsPerBlock});
+    AscendC::Muls(factors[kChunk * kFloatsPerBlock], decays[kChunk * kFractal], 1.0f / power_, 2 * kRepeatFloats);
+    AscendC::Duplicate(factors[kPowerAt], power_, kFloatsPerBlock);
   }
 
   // p of the chunk that was handed over last.

@@ -22,9 +22,9 @@ class OutRows {
   // A slice on its way from L0C: in fp32 if it is still to be scaled, in the tile of a norm that is not being taken. kNz has one place for
   // the slices in turn, kNd one for each.
   __aicore__ inline LocalTensor<float> ToScale(uint32_t t, const Slices& slices) {
-    return chip_.template Get<kNormTile, float>()[Apart(t, slices) + (Table::kLayout == StateLayout::kNz ? kRepeatFloats : 0)];
+    return chip_.template Get<kNormTile, float>()[Apart(t, slices) + (IsChunkParallel<Table>(tiling_) ? kRepeatFloats : 0)];
   }
-  // Scaled, one repeat lower, with kNz: where an instruction works in place it writes into the banks it reads from.
+  // Chunk-parallel, one repeat lower than it came: an instruction that works in place writes into the banks that it reads from.
   __aicore__ inline LocalTensor<float> Scaled(uint32_t t, const Slices& slices) {
     return chip_.template Get<kNormTile, float>()[Apart(t, slices)];
   }

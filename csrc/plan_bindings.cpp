@@ -39,9 +39,11 @@ py::list ToList(const Rows& rows) {
 
 ProblemDesc FromKwargs(const py::kwargs& kwargs) {
   ProblemDesc p;
-  const auto take = [&kwargs](const char* name, auto& field) {
+  size_t taken = 0;
+  const auto take = [&kwargs, &taken](const char* name, auto& field) {
     if (kwargs.contains(name)) {
       field = kwargs[name].cast<std::decay_t<decltype(field)>>();
+      ++taken;
     }
   };
   take("total_tokens", p.total_tokens);
@@ -61,8 +63,12 @@ ProblemDesc FromKwargs(const py::kwargs& kwargs) {
   take("gate_stride_elems", p.gate_stride_elems);
   take("core_count", p.core_count);
   p.state_layout = chunk_gdr::chunk_gated_delta_rule::ChosenStateLayout();
-  if (kwargs.contains("schedule")) {
-    p.schedule = chunk_gdr::host::ScheduleFromName(kwargs["schedule"].cast<std::string>());
+  std::string schedule = "auto";
+  take("schedule", schedule);
+  p.schedule = chunk_gdr::host::ScheduleFromName(schedule);
+  if (taken != kwargs.size()) {
+    throw py::type_error("chunk_gated_delta_rule plan: expected fields of ProblemDesc, got " +
+                         py::str(py::tuple(kwargs.attr("keys")())).cast<std::string>());
   }
   return p;
 }
@@ -88,8 +94,9 @@ py::list ItemsOfCore(const std::vector<int64_t>& lengths, uint32_t core, const p
 }
 
 std::vector<int64_t> PredictedCycles(const std::vector<int64_t>& lengths, const py::kwargs& kwargs) {
-  const LaunchPlan plan = chunk_gdr::host::MakeLaunchPlan(FromKwargs(kwargs));
-  return chunk_gdr::host::PredictCycles(plan.tiling, plan.costs, lengths, plan.block_num);
+  const ProblemDesc problem = FromKwargs(kwargs);
+  const LaunchPlan plan = chunk_gdr::host::MakeLaunchPlan(problem);
+  return chunk_gdr::host::PredictCycles(plan.tiling, problem.state_is_half, problem.state_layout, lengths, plan.block_num);
 }
 
 }  // namespace

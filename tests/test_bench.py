@@ -177,14 +177,12 @@ def cost_fits():
     return counts.fit()
 
 
-@pytest.mark.xfail(strict=True, reason="what a chunk costs is no polynomial of the strips any more: off by up to 5.4 %")
 def test_a_chunk_costs_a_polynomial_in_the_strips(cost_fits):
     for name in ("chunk", "wide chunk"):
         f = cost_fits[name]
         assert f.worst < 0.04 * f.one and min(f.one, f.r, f.s, f.rs) > 0
 
 
-@pytest.mark.xfail(strict=True, reason="bringing a state in is off by up to 10.6 % of a chunk")
 def test_what_comes_once_costs_a_polynomial_in_the_strips(cost_fits):
     # An error of a few percent of a chunk is one of a few percent.
     worst = max(cost_fits[name].worst for name in ("norm", "enter state", "store state", "item"))

@@ -188,7 +188,7 @@ def test_an_unknown_default_backend_is_one_line():
     assert "error: environment variable CHUNK_GDR_BACKEND: expected" in done.stderr.splitlines()[-1]
 
 
-@pytest.mark.parametrize("flag", ["--scale", "--beta", "--key-norm"])
+@pytest.mark.parametrize("flag", ["--scale", "--beta", "--key-norm", "--query-norm"])
 def test_negative_numbers_with_exponents(command, flag):
     code, out, _ = command(*NATIVE, flag, "-1e-1")
     assert code == 0 and "PASSED: every bar" in out

@@ -23,6 +23,7 @@ FLAGS = {
     ("plan", "--dv"): (HEAD_DIM, (*NOT_WHOLE, "0", "129")),
     ("run", "--gate"): ("a number below inf, or one of none, qwen, zero, ", ("nan", "-nan", "inf", "1e39", "warm")),
     ("run", "--key-norm"): ("a finite float32", (*NOT_FINITE, "-inf", "-1e39")),
+    ("run", "--query-norm"): ("a finite float32", (*NOT_FINITE, "-inf", "-1e39")),
     ("run", "--beta"): ("a finite number, or one of none, random, 0.99, one", (*NOT_FINITE, "-inf")),
     ("run", "--v-size"): ("a number from 0 to 24.8", (*NOT_FINITE, "-inf", "-1", "25")),
     ("run", "--state-size"): ("a finite float32 from 0", (*NOT_FINITE, "-inf", "-0.1")),

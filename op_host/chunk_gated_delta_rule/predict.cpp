@@ -21,45 +21,53 @@ struct Count {
   }
 };
 
-// A chunk takes as long as the longer of two chains through the queues: that of its values and state, and, with wide keys,
-// that of the rows on their way from GM to L1. `python -m chunk_gdr.bench.counts` prints these constants.
-constexpr Count kChunkChain = {4328, 68, 302, -1};
-constexpr Count kWideChunkChain = {3204, 331, 363, -17.8};
-constexpr Count kNormChain = {1839, 128, -17, 23.8};  // what an l2norm adds to it
+// `python -m chunk_gdr.bench.counts` prints these constants.
 
-// The constants in L1, the three rounds that fill the pipeline, and out of the last chunk.
-constexpr Count kLaunch = {8248, 299, 144, 37.8};
+// A chunk takes as long as the longer of two chains through the queues: that of its values and state, and, where keys are wider than
+// values, that of the rows on their way from GM to L1.
+constexpr Count kChunkCost = {4324, 1.0, 285.1, 14.5};
+constexpr Count kWideChunkCost = {4175, 211.0, 31.9, 20.4};
+constexpr Count kNormCost = {1921, 122.5, -30.1, 25.4};  // what an l2norm adds to it
 
-// Chunk-parallel: a round of two chunks, which takes less where Dv is a single strip; what a chunk of one's own on its way to a
-// slot adds; a round before the first; a meeting of all cores.
-constexpr Count kRound = {4724, 369, 481, -17.7};
-constexpr double kSingleStrip = -366;
-constexpr Count kOwnChunk = {3732, -142, 0, 0};
-constexpr Count kEarlyRound = {362, 103, 0, 0};
-constexpr double kMeeting = 5386;
+// The constants in L1, the three rounds that fill the pipeline, the rows of the first chunk, and out of the last; and what an l2norm adds
+// to that beside its kNormCost for each chunk: nothing waits for the norms of the first ones.
+constexpr Count kLaunchCost = {8533, 293.9, 111.6, 39.8};
+constexpr Count kLaunchNormCost = {-599, -92.7, 86.3, -47.0};
 
 // The first products with a state, and its way from and to GM, overlap with nothing: beside the copies, the rows of a
 // state become NZ, and NZ becomes rows.
-constexpr Count kItem = {253, 56, 30, 2.7};
-constexpr Count kEnterState = {-377, 62, 167, -22};
-constexpr Count kStoreState = {-165, 7.5, 125, 2.2};
+constexpr Count kItemCost = {240, 68.1, 38.6, 1.3};
+constexpr Count kEnterStateCost = {-90, 15.4, 39.7, -6.1};
+constexpr Count kStoreStateCost = {155, -40.0, -12.8, 18.9};
+
+// Chunk-parallel: a chunk; what one of one's own, on its way to a slot, adds before the first meeting, where nothing runs beside it (in
+// the place of r: by slice of Dv, for where they are many, own chunks come one by one), and later; a meeting of all cores; what comes
+// once (in the place of r: with a state).
+constexpr Count kSharedChunkCost = {2199, 198.7, 408.5, -16.2};
+constexpr Count kEarlyChunkCost = {3809, 760.3, 0.0, 0.0};
+constexpr Count kLateChunkCost = {2453, -213.2, 0.0, 0.0};
+constexpr Count kMeetingCost = {3663, 0.0, 0.0, 0.0};
+constexpr Count kSharedItemCost = {6389, 614.1, 0.0, 0.0};
 
 // With the state in rows a chunk takes more than in NZ, and what enters and leaves is as it is in GM.
-constexpr Count kStateInRows = {146, 6, -27, 25};
-constexpr Count kEnterRows = {-30, 0, 0, -4.3};
-constexpr Count kStoreRows = {0, 0, 0, 0};
+constexpr Count kStateInRowsCost = {104, -18.4, -3.2, 34.3};
+constexpr Count kEnterRows = {0, 0, 4, -4.4};
 constexpr double kStoredAhead = 800;  // of the copy of an fp32 state for the next chunk, under other work
 
-// A state is copied in pieces; each is under way while the one before becomes NZ, or rows.
-double StateCopy(const ChunkGatedDeltaRuleTiling& t, int64_t v_strips, bool state_is_half) {
-  const int64_t bytes = v_strips * kFractal * t.k_dim * (state_is_half ? 2 : 4);
-  return kCost.gm_latency + static_cast<double>(bytes) / kCost.gm_bytes_per_cycle;
+// A state is copied in pieces, two on their way at a time: with two to a slice of Dv, the second slice's wait for the first's.
+double StateCopy(const ChunkGatedDeltaRuleTiling& t, int64_t k_strips, int64_t v_strips, bool state_is_half, bool rows) {
+  const double strip_cycles = kFractalElems * (state_is_half ? 2 : 4) / kCost.gm_bytes_per_cycle;  // [16, 16]
+  const uint32_t bucket = BucketOf(t.k_dim, t.v_dim);
+  const int64_t second_piece = std::max<int64_t>(k_strips - PieceCols(bucket) / kFractal, 0) * (v_strips / kTiles);
+  const bool waits = !rows && PieceCols(bucket) < bucket && v_strips > 1;
+  return kCost.gm_latency + k_strips * v_strips * strip_cycles +
+         (waits ? std::max(kCost.gm_latency - second_piece * strip_cycles, 0.0) : 0);
 }
 
-// A row of a [T, heads, strips * 16] tensor, rounded up to whole bursts.
-double RowCopy(int64_t strips) {
-  const int64_t bytes = RoundUp<int64_t>(strips * kFractal * 2, kCost.gm_burst_bytes);
-  return static_cast<double>(bytes) / kCost.gm_bytes_per_cycle;
+// Rows of strips * 16 columns; those that are not contiguous are rounded up to whole bursts.
+double RowsCopy(int64_t rows, int64_t strips, bool contiguous) {
+  const int64_t bytes = strips * kFractal * 2;
+  return rows * (contiguous ? bytes : RoundUp<int64_t>(bytes, kCost.gm_burst_bytes)) / kCost.gm_bytes_per_cycle;
 }
 
 }  // namespace
@@ -70,8 +78,9 @@ int64_t CycleCosts::Item(int64_t length, int64_t longest) const {
     return item + chunks * chunk;
   }
   const int64_t meetings = CeilDiv<int64_t>(CeilDiv<int64_t>(ChunksOf(longest), kTurns), rounds_apart);
-  return item + CeilDiv<int64_t>(chunks, kTurns) * round + CeilDiv<int64_t>(chunks, v_tiles) * own_chunk +
-         (rounds_apart + kRoundsToSlot) * early_round + meetings * meeting;
+  const int64_t own = std::max<int64_t>(CeilDiv<int64_t>(chunks, v_tiles), 1);
+  const int64_t early = std::min<int64_t>(own, kTurns * rounds_apart / v_tiles + 1);
+  return item + chunks * chunk + (early - 1) * early_chunk + (own - early) * late_chunk + meetings * meeting;
 }
 
 CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& t, bool state_is_half, StateLayout layout) {
@@ -80,41 +89,44 @@ CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& t, bool state_is_half, 
   const int64_t v_strips = CeilDiv<int64_t>(t.v_tile_dim, kFractal);
   const auto r = static_cast<double>(k_strips);
   const auto s = static_cast<double>(v_strips);
-  const double copy = StateCopy(t, v_strips, state_is_half);
-  const double enter = t.has_state ? copy + (rows ? kEnterRows : kEnterState).At(r, s) : 0;
-  const double store = copy + (rows ? kStoreRows : kStoreState).At(r, s);
-  const double item = kItem.At(r, s) + enter + store;
-  const double norm = t.use_qk_l2norm ? kNormChain.At(r, s) : 0;
-  const double chunk_store = store - (rows && !state_is_half ? kStoredAhead : 0);
-  const double more = rows ? kStateInRows.At(r, s) : 0;
-  const double chunk = std::max(kChunkChain.At(r, s), kWideChunkChain.At(r, s)) + more + norm + (t.has_chunk_state ? chunk_store : 0);
-  // The rows of the first chunk are waited for, and a short one has fewer.
-  const double missing = static_cast<double>(kChunk - std::min<int64_t>(t.tokens, kChunk));
-  const double launch = kLaunch.At(r, s) - missing * (2 * RowCopy(k_strips) + RowCopy(v_strips));
+  const double copy = StateCopy(t, k_strips, v_strips, state_is_half, rows);
+  const double enter = t.has_state ? copy + (rows ? kEnterRows : kEnterStateCost).At(r, s) : 0;
+  const double store = copy + (rows ? 0 : kStoreStateCost.At(r, s));
+  const double ahead = rows && t.has_chunk_state && !state_is_half ? kStoredAhead : 0;
+  const double item = kItemCost.At(r, s) + enter + store + ahead;  // the state of the first chunk is not stored ahead
+  const double more = (rows ? kStateInRowsCost.At(r, s) : 0) + (t.use_qk_l2norm ? kNormCost.At(r, s) : 0) +
+                      (t.has_chunk_state ? store - ahead : 0);
+  // Of a first chunk of one head, whose rows are contiguous, and 64.
+  const int64_t live = std::min<int64_t>(t.tokens, kChunk);
+  const double launch = kLaunchCost.At(r, s) + (t.use_qk_l2norm ? kLaunchNormCost.At(r, s) : 0) -
+                        RowsCopy(kChunk, 2 * k_strips + v_strips, true) +
+                        2 * RowsCopy(live, k_strips, t.k_heads == 1) + RowsCopy(live, v_strips, t.v_heads * t.v_tiles == 1);
   CycleCosts costs;
   costs.launch = static_cast<int64_t>(launch);
   costs.item = static_cast<int64_t>(item);
-  costs.chunk = static_cast<int64_t>(chunk);
+  costs.chunk = static_cast<int64_t>(std::max(kChunkCost.At(r, s), kWideChunkCost.At(r, s)) + more);
   if (t.chunk_parallel != 0) {
-    const double states = t.has_chunk_state ? kTurns * store : 0;
-    costs.round = static_cast<int64_t>(kRound.At(r, s) + (v_strips == 1 ? kSingleStrip : 0) + states);
-    costs.own_chunk = static_cast<int64_t>(kOwnChunk.At(r, s));
-    costs.early_round = static_cast<int64_t>(kEarlyRound.At(r, s));
-    costs.meeting = static_cast<int64_t>(kMeeting);
+    costs.item = static_cast<int64_t>(item + kSharedItemCost.At(t.has_state ? 1 : 0, 0));
+    costs.chunk = static_cast<int64_t>(kSharedChunkCost.At(r, s) + more);
+    costs.early_chunk = static_cast<int64_t>(kEarlyChunkCost.At(t.v_tiles, 0));
+    costs.late_chunk = static_cast<int64_t>(kLateChunkCost.At(r, s));
+    costs.meeting = static_cast<int64_t>(kMeetingCost.one);
     costs.rounds_apart = t.chunk_parallel;
     costs.v_tiles = t.v_tiles;
-    costs.chunk = costs.round / kTurns + costs.own_chunk / t.v_tiles;
   }
   return costs;
 }
 
-std::vector<int64_t> PredictCycles(const ChunkGatedDeltaRuleTiling& tiling, const CycleCosts& costs,
+std::vector<int64_t> PredictCycles(const ChunkGatedDeltaRuleTiling& tiling, bool state_is_half, StateLayout layout,
                                    const std::vector<int64_t>& lengths, uint32_t cores) {
+  const int64_t longest = lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
   std::vector<int64_t> cycles;
   for (uint32_t core = 0; core < cores; ++core) {
-    cycles.push_back(costs.launch);
+    cycles.push_back(PredictCosts(tiling, state_is_half, layout).launch);
     for (const WorkItem& item : ItemsOfCore(tiling, lengths, core, cores)) {
-      cycles.back() += costs.Item(item.length, *std::max_element(lengths.begin(), lengths.end()));
+      ChunkGatedDeltaRuleTiling t = tiling;
+      t.v_tile_dim = tiling.chunk_parallel != 0 ? tiling.v_tile_dim : item.v_cols;  // the last slice may be narrower, but all cores meet
+      cycles.back() += PredictCosts(t, state_is_half, layout).Item(item.length, longest);
     }
   }
   return cycles;

@@ -11,15 +11,14 @@
 
 namespace chunk_gdr::host {
 
-// Cycles of a core: before its first item, for each item beside its chunks, and for each of its chunks. Chunk-parallel, for an item: a round
-// of two chunks, what its own chunks add to it, a round before the first, and a meeting of all cores.
+// Cycles of a core: before its first item, for each item beside its chunks, and for each of its chunks. Chunk-parallel, also what a chunk
+// of one's own adds before the first meeting, but for the very first, and after it; and a meeting of all cores.
 struct CycleCosts {
   int64_t launch = 0;
   int64_t item = 0;
   int64_t chunk = 0;
-  int64_t round = 0;
-  int64_t own_chunk = 0;
-  int64_t early_round = 0;
+  int64_t early_chunk = 0;
+  int64_t late_chunk = 0;
   int64_t meeting = 0;
   int32_t rounds_apart = 0;  // meetings
   int32_t v_tiles = 1;
@@ -32,8 +31,8 @@ struct CycleCosts {
 // From the dims, flags and slices of `tiling`; its own costs are not read.
 CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& tiling, bool state_is_half, StateLayout layout);
 
-// Cycles of each core for these lengths, of which there are tiling.sequences; the tiling carries its costs.
-std::vector<int64_t> PredictCycles(const ChunkGatedDeltaRuleTiling& tiling, const CycleCosts& costs,
+// Cycles of each core for these lengths, of which there are tiling.sequences.
+std::vector<int64_t> PredictCycles(const ChunkGatedDeltaRuleTiling& tiling, bool state_is_half, StateLayout layout,
                                    const std::vector<int64_t>& lengths, uint32_t cores);
 
 }  // namespace chunk_gdr::host

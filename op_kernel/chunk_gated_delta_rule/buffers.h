@@ -59,8 +59,8 @@ constexpr uint32_t kTiles = 2;            // slices of Dv that take turns on the
 constexpr uint32_t kTurns = 2;            // chunk-parallel: chunks that the inter-chunk lane runs in a round,
 constexpr uint32_t kL1Rounds = 2;         // rounds whose rows are in L1 at a time,
 constexpr uint32_t kSlotRows = 3 * kChunk;  // and those rows: k, q, v
-constexpr uint32_t kPowerAt = kChunk * kBlockBytes / 4 + 2 * kRepeatFloats;  // of a slot's factors: -e^G as [BT, 8], e^{G_n} / p twice 64 times,
-constexpr uint32_t kFactorElems = kPowerAt + kBlockBytes / 4;          // and a block of p; fp32
+constexpr uint32_t kPowersAt = kChunk * kBlockBytes / 4 + 2 * kRepeatFloats;  // of a slot's factors: -e^G as [BT, 8], 128 times e^{G_n} / p,
+constexpr uint32_t kFactorElems = kPowersAt + 2 * kBlockBytes / 4;               // and a block of p and one of u (detour.h); fp32
 constexpr uint32_t kCubeSlots = 2;
 constexpr uint32_t kSlotElems = kL0ABytes / kCubeSlots / 2;
 
@@ -76,7 +76,7 @@ enum Buffer : uint32_t {
   kCausalMask,    // [16, 16] fp16: 1 on and below the diagonal, 0 above
   kGateMask,      // [16, 16] fp16: row j keeps the tokens after j
   kIdentity,      // [16, 16] fp16
-  kRows0,         // k rows, then v rows, as in GM; chunk-parallel: q in NZ
+  kRows0,         // k rows, then v rows, as in GM
   kRows1,         // q rows
   kGate, kBeta,   // [BT]
   kVectors,       // per-token factors of the chunks on their way, see TokenVector
@@ -84,7 +84,7 @@ enum Buffer : uint32_t {
   kKeyDecay,      // [BT, 16]: -e^G times the key factor
   kQueryDecay,    // [BT, 16]: e^G times the query factor and scale
   kChunkDecay,    // two repeats of e^{G_n} / p, one in either phase; p: see decays.h
-  kPower,         // p of the chunks of a round from their slots, a block each
+  kPowers,        // p and u of the chunks of a round from their slots, a block each
   kShiftDiagonal,  // the diagonal blocks of diag(s / p), fp16
   kSolveX,        // [16][8][2][4], see tri_inverse.h
   kColumnLanes,   // column factors of T and of L in the order of kSolveX
@@ -121,7 +121,7 @@ enum Buffer : uint32_t {
   kStateDecay,    // kNd: e^{G_n}, so often that a block of S, wherever its bank group, finds one in another
   // L1
   kUpToOnesL1, kMinusOneL1, kOneL1, kGateOperandL1, kKeyQueryL1, kValueL1,
-  kGramL1, kQueryKeyL1, kTL1, kLL1, kCombineL1, kOutWeightL1, kShiftL1,
+  kGramL1, kQueryKeyL1, kTL1, kLL1, kCombineL1, kOutWeightL1, kShiftL1, kRowDecayL1,
   kRowsL1, kRowsL1b,  // of a slice, one after the other: -e^G K S^T, Y, F V'; hi, then lo
   kStateHiL1, kStateHiL1b, kStateLoL1, kStateLoL1b,
   kSlotRowsL1, kSlotTL1, kSlotOutWeightL1, kSlotShiftL1, kSlotFactorsL1,  // chunk-parallel, of each turn
@@ -162,7 +162,7 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   ub(kCausalMask, "causal_mask", H, W, W, kLoad, kState);
   ub(kGateMask, "gate_mask", H, W, W, kLoad, kState);
   ub(kIdentity, "identity", H, W, W, kLoad, kState);
-  ub(kRows0, "key_or_value_rows", H, T + kShared, D, kLoad, kState);  // chunk-parallel: q in NZ, strips a row apart
+  ub(kRows0, "key_or_value_rows", H, T, D, kLoad, kState);
   ub(kRows1, "query_rows", H, T, D, kLoad, kState);
   ub(kGate, "gate", F, 1, T, kLoad, kState);
   ub(kBeta, "beta", F, 1, T, kLoad, kState);
@@ -171,7 +171,7 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   ub(kKeyDecay, "key_decay", F, T, W, kLoad, kState);
   ub(kQueryDecay, "query_decay", F, T, W, kLoad, kState);
   ub(kChunkDecay, "chunk_decay", F, 2, T, kLoad, kState);
-  ub(kPower, "power", F, kTurns, kBlockBytes / 4, kLoad, kState);
+  ub(kPowers, "powers", F, kTurns, 2 * kBlockBytes / 4, kLoad, kState);
   ub(kShiftDiagonal, "shift_diagonal", H, kBlocksPerSide * W, W, kLoad, kState);
   ub(kSolveX, "solve_x", F, kSubBlock * kSubBlock / 2, kLanes, kLoad, kState);
   ub(kColumnLanes, "column_lanes", F, kSubBlock, kLanes, kLoad, kState);
@@ -267,6 +267,7 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   on(kCombineL1, "combine_l1", L1, 2 * kBlocksPerSide * W, W);
   on(kOutWeightL1, "out_weight_l1", L1, 2 * T, T);
   on(kShiftL1, "shift_l1", L1, kHandovers * T, T);
+  on(kRowDecayL1, "row_decay_l1", L1, kHandovers * 2, T);  // fp32
   both(kRowsL1, "rows_l1", "rows_l1_1", L1, 2 * T, V);
   both(kStateHiL1, "state_hi_l1", "state_hi_l1_1", L1, V, D);
   both(kStateLoL1, "state_lo_l1", "state_lo_l1_1", L1, V, D);

@@ -29,6 +29,12 @@ struct Chunk {
   __aicore__ inline uint32_t RowsInL1() const { return index % (kL1Rounds * kTurns); }
 };
 
+// Powers of two that a chunk's operands were scaled by: its weights and e^{G_n} divided by p (decays.h), Q K^T multiplied by u (detour.h).
+struct Powers {
+  float state = 1.0f;  // p
+  float out = 1.0f;    // u
+};
+
 // Chunk `i` of an item; one that does not exist before the first or after the last. An item without tokens has one without tokens.
 __aicore__ inline Chunk ChunkOf(const WorkItem& item, int64_t i) {
   Chunk chunk;

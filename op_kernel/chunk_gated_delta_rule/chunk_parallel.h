@@ -23,6 +23,7 @@ class ChunkParallel {
         decays_(lanes.decays),
         solve_(lanes.solve),
         combine_(lanes.combine),
+        detour_(lanes.detour),
         inter_(lanes.inter),
         handover_(lanes.handover) {}
 
@@ -103,12 +104,11 @@ class ChunkParallel {
   // One round further in every lane; a list of steps like that of sequence_major.h, and searched for in the same way.
   __aicore__ inline void Advance(const Round& before, const Round& r, const Chunk& done, const Chunk& next, const Chunk& mid,
                                  const Chunk& fetch) {
-    inter_.Start(r.turn0, 1.0f);
+    inter_.Start(r.turn0, {});
     scores_.Start(mid);
-    loader_.QueryStripsToL1(mid);
+    loader_.RowsInL1(mid);
     StoreOut(before);
     handover_.StageT(done);
-    loader_.FetchQueries(fetch);
     decays_.ShiftStep(0);
     loader_.FactorStep(mid, 0);
     loader_.GateStep(mid, 0);
@@ -124,13 +124,13 @@ class ChunkParallel {
     VectorDone();
     inter_.SplitResidual(0);
     loader_.GateStep(mid, 2);
-    decays_.PowerToFactors();
+    decays_.PowersToFactors(detour_.power(next));
     VectorDone();
     decays_.ShiftStep(1);
     inter_.SplitResidual(1);
     solve_.InvertColumn(14);
     loader_.GateStep(mid, 3);
-    inter_.SetPower(handover_.Power(r.turn0));
+    inter_.SetPowers(handover_.ReadPowers(r.turn0));
     VectorDone();
     inter_.FetchQueryState(0);
     inter_.SplitResidual(2);
@@ -138,7 +138,7 @@ class ChunkParallel {
     decays_.ShiftStep(2);
     VectorDone();
     inter_.ShiftValues();
-    handover_.Store(next, done);
+    handover_.Store(next, done, decays_.Factors());
     loader_.FactorStep(mid, 2);
     loader_.GateStep(mid, 4);
     combine_.ScaleColumns();
@@ -153,19 +153,21 @@ class ChunkParallel {
     inter_.FetchState(0, 0);
     inter_.FetchShifted();
     solve_.GramToLanes();
+    detour_.Measure(mid, 0);
     VectorDone();
     solve_.ScaleLanes();
+    detour_.Measure(mid, 1);
     VectorDone();
     solve_.IdentityLanes();
     loader_.GateStep(mid, 5);
     inter_.DecayState(0, 0);
+    detour_.Measure(mid, 2);
     VectorDone();
     loader_.GateStep(mid, 6);
     inter_.FetchState(0, 1);
     inter_.PreloadState(0, 0);
     solve_.InvertColumn(0);
     VectorDone();
-    loader_.ReceiveQueries(fetch);
     combine_.RoundDiagonals();
     solve_.InvertColumn(1);
     decays_.Start(mid);
@@ -220,16 +222,17 @@ class ChunkParallel {
     inter_.SendState(0);
     VectorDone();
     inter_.StateProducts(0, r.turn1);
-    scores_.SendHi();
     inter_.Finish();
-    inter_.Start(r.turn1, 1.0f);
+    inter_.Start(r.turn1, {});
     combine_.RestOfProduct(1);
     VectorDone();
     combine_.SendOuter16();
     decays_.Exp();
     inter_.FetchKeyState(0);
-    inter_.SetPower(handover_.Power(r.turn1));
+    inter_.SetPowers(handover_.ReadPowers(r.turn1));
     VectorDone();
+    detour_.ScoresOf(mid);
+    scores_.SendHi();
     inter_.DecayKeys();
     VectorDone();
     inter_.SplitResidual(0);
@@ -319,6 +322,7 @@ class ChunkParallel {
     decays_.FactorStep(9);
     combine_.RoundOutWeightRest();
     VectorDone();
+    detour_.RowsOfT(next);
     inter_.Finish();
   }
 
@@ -328,14 +332,13 @@ class ChunkParallel {
     decays_.ShiftStep(0);
     scores_.Start(mid);
     handover_.StageT(done);
-    loader_.QueryStripsToL1(mid);
-    loader_.FetchQueries(fetch);
+    loader_.RowsInL1(mid);
     VectorDone();
-    decays_.PowerToFactors();
+    decays_.PowersToFactors(detour_.power(next));
     decays_.ShiftStep(1);
     VectorDone();
     decays_.ShiftStep(2);
-    handover_.Store(next, done);
+    handover_.Store(next, done, decays_.Factors());
     solve_.InvertColumn(13);
     VectorDone();
     solve_.InvertColumn(14);
@@ -356,15 +359,17 @@ class ChunkParallel {
     loader_.GateStep(mid, 3);
     solve_.GramToLanes();
     combine_.RoundDiagonals();
+    detour_.Measure(mid, 0);
     VectorDone();
     loader_.GateStep(mid, 4);
-    loader_.ReceiveQueries(fetch);
     loader_.FetchKeys(fetch);
     solve_.ScaleLanes();
+    detour_.Measure(mid, 1);
     VectorDone();
     loader_.GateStep(mid, 5);
     solve_.IdentityLanes();
     combine_.RestOfDiagonals();
+    detour_.Measure(mid, 2);
     VectorDone();
     loader_.GateStep(mid, 6);
     combine_.SendDiagonals();
@@ -400,7 +405,6 @@ class ChunkParallel {
     combine_.GramTimesFirst32();
     solve_.InvertColumn(7);
     scores_.FetchSums();
-    scores_.SendHi();
     VectorDone();
     solve_.InvertColumn(8);
     combine_.FetchProduct(2);
@@ -413,6 +417,8 @@ class ChunkParallel {
     combine_.SecondTimesInner32();
     combine_.FetchProduct(2);
     VectorDone();
+    detour_.ScoresOf(mid);
+    scores_.SendHi();
     combine_.RestOfProduct(2);
     VectorDone();
     scores_.SubtractHi();
@@ -454,6 +460,7 @@ class ChunkParallel {
     combine_.RoundOutWeightRest();
     decays_.FactorStep(9);
     VectorDone();
+    detour_.RowsOfT(next);
   }
 
   OnChip<Table>& chip_;
@@ -464,6 +471,7 @@ class ChunkParallel {
   ChunkDecays<Table>& decays_;
   ChunkSolve<Table>& solve_;
   ChunkCombine<Table>& combine_;
+  Detour<Table>& detour_;
   InterTurns<Table, StateT>& inter_;
   ChunkHandover<Table, StateT>& handover_;
 };

@@ -204,6 +204,50 @@ class ChunkCombine {
     weight_ready_ = false;
   }
 
+  // Rows of T times F, once P has been made of T: back from L1, block row by block row.
+  __aicore__ inline void MeetRowDecay() {
+    const StageScope stage(kCombine);
+    const auto halves = Get<kCombineHalves, half>();
+    const auto rows = Get<kDiagonals, float>();
+    const auto rest = rows[kListElems];
+    const auto decays = Product();
+    const auto factor = decays[kChunk];  // [16, 16]
+    Handoff<HardEvent::V_MTE1>(kRowOfTFree);
+    AscendC::DataCopy(decays.template ReinterpretCast<half>(), Get<kRowDecayL1, half>()[chunk_.Handover() * 2 * kChunk], 2 * kChunk);
+    for (uint32_t row = 0; row < kSide; ++row) {
+      const uint32_t elems = (row + 1) * kFractalElems;
+      const uint16_t blocks = static_cast<uint16_t>((row + 1) * kFractal);
+      const uint16_t gap = static_cast<uint16_t>(kListElems / kHalvesPerBlock - blocks);
+      const uint16_t gap_in_l1 = static_cast<uint16_t>(kTileElems / kHalvesPerBlock - blocks);
+      const auto in_l1 = T()[Fractal(row, 0)];
+      AscendC::DataCopy(halves, in_l1, AscendC::DataCopyParams(kPieces, blocks, gap_in_l1, gap));
+      Handoff<HardEvent::MTE1_V>(kRowOfTInUb);
+      AscendC::Cast(rows, halves, AscendC::RoundMode::CAST_NONE, elems);
+      if constexpr (Compensated::kInverse) {
+        AscendC::Cast(rest, halves[kListElems], AscendC::RoundMode::CAST_NONE, elems);
+      }
+      BroadcastRows(factor, decays[row * kFractal], kFractal / kFloatsPerBlock);
+      VectorDone();
+      if constexpr (Compensated::kInverse) {
+        AscendC::Add(rows, rows, rest, elems);
+        VectorDone();
+      }
+      ScaleRows(rows, rows, factor, kFractal, row + 1);
+      VectorDone();
+      Round(halves, rows, elems);
+      if constexpr (Compensated::kInverse) {
+        VectorDone();
+        SubtractHi(rows, halves, elems);
+        VectorDone();
+        Round(halves[kListElems], rows, elems);
+      }
+      Handoff<HardEvent::V_MTE3>(kCombineSplit);
+      AscendC::DataCopy(in_l1, halves, AscendC::DataCopyParams(kPieces, blocks, gap, gap_in_l1));
+      Handoff<HardEvent::MTE3_MTE1>(kCombineInL1);
+    }
+    Handoff<HardEvent::MTE1_V>(kRowOfTInUb);  // V knows that all of these are over
+  }
+
   // --- Cube jobs, each a step or more after what it waits for was sent ---
 
   // (K K^T)_10 T_00, (K K^T)_32 [T_22 | L_22].

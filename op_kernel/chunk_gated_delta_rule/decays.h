@@ -3,14 +3,15 @@
 //
 // What token j adds to the state is scaled by c_j = beta_j r_j F_j, F_j the decay from j to the chunk's end, which may be far below what
 // fp16 holds while what it scales is large. So c is cut into s_j f_j: s a power of two, down to 2^-24 and exact in fp16, which meets V and
-// -e^G K S^T on the Cube; and f with the sign of c and |f| in [1, 2) for all but the smallest |c|, which scales the columns of T. So neither
-// a small beta nor a small F makes T small. P is made from T, so its factors are divided by f, and f must leave T its bits: a token with
-// |c| below 2^-33 adds nothing to the state (s = 0, f = 1).
+// -e^G K S^T on the Cube; and f with the sign of c and |f| in [1, 2) for all but the smallest |c|, which scales the columns of T. So
+// neither a small beta nor a small F makes T small. P is made from T, so its factors are divided by f, and f must leave T its bits: a token
+// with |c| below 2^-33 adds nothing to the state (s = 0, f = 1).
 //
-// Where strong gates leave little of the state before and only small weights are near the chunk's end, all of c is small, and F V' would lie
-// near the absolute floor of fp16 halves. So, if the largest |c| is below 1/16 and e^{G_n} below 1/2, s and e^{G_n} are divided by p, a power
-// of two that brings the largest |c| to [1/2, 1). What is accumulated is S / p, and becomes S again, exactly, before it is cut into halves
-// (which have to be those of S: a run that starts from a stored S knows no p). p is a scalar; it is read a round later, when it is long there.
+// Where strong gates leave little of the state before and only small weights are near the chunk's end, all of c is small, and F V' would
+// lie near the absolute floor of fp16 halves. So, if the largest |c| is below 1/16 and e^{G_n} below 1/2, s and e^{G_n} are divided by p, a
+// power of two that brings the largest |c| to [1/2, 1). What is accumulated is S / p, and becomes S again, exactly, before it is cut into
+// halves (which have to be those of S: a run that starts from a stored S knows no p). p is a scalar; it is read a round later, when it is
+// long there.
 #ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_DECAYS_H_
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_DECAYS_H_
 
@@ -50,6 +51,20 @@ class ChunkDecays {
     const StageScope stage(kScores);
     AscendC::Exp(Late<kSegments>(0), Late<kSegments>(1), kLowerElems);
     AscendC::Exp(Late<kDecays>(0), Late<kDecays>(1), kSegSide * kFractal);
+  }
+
+  // F to L1, and D becomes 1, what follows from it too.
+  __aicore__ inline void ToRowDecay() {
+    const StageScope stage(kScores);
+    const auto decays = Late<kSegments>(0);
+    const auto row_decay = Get<kRowDecayL1, half>()[chunk_.Handover() * 2 * kChunk];
+    Handoff<HardEvent::V_MTE3>(kScoresSplit);
+    for (uint32_t s = 0; s < kSide; ++s) {
+      AscendC::DataCopy(row_decay[2 * s * kFractal], decays[LastRow(s)].template ReinterpretCast<half>(), 2 * kFractal);
+    }
+    Handoff<HardEvent::MTE3_V>(kScoresLeft);
+    AscendC::Duplicate(decays, 1.0f, kLowerElems);
+    VectorDone();
   }
 
   // s, f, and the column factors of T, L and P.
@@ -129,19 +144,23 @@ class ChunkDecays {
     }
   }
 
-  // Chunk-parallel, for the chunk's slot: -e^G, of every row a block; e^{G_n} / p; p. In the place of D, which is in P's factors by now.
-  __aicore__ inline void PowerToFactors() {
+  // Chunk-parallel, for the chunk's slot: -e^G, of every row a block; e^{G_n} / p; p and u. In the place of D, which is in P's factors by
+  // now, and behind what the scores of the next chunk are measured in.
+  __aicore__ inline void PowersToFactors(float out_power) {
     if (!active_) {
       return;
     }
     const StageScope stage(kSolve);
     const auto decays = Late<kDecays>(0);
-    const auto factors = Get<kSegments, float>();
+    const auto factors = Factors();
     AscendC::Muls(factors, decays, -1.0f, static_cast<uint64_t>(kRepeatFloats), kChunk / kBlocksPerRepeat,
                   {1, kFractal / kFloatsPerBlock, kBlocksPerRepeat, kBlocksPerRepeat * kFractal / kFloatsPerBlock});
     AscendC::Muls(factors[kChunk * kFloatsPerBlock], decays[kChunk * kFractal], 1.0f / power_, 2 * kRepeatFloats);
-    AscendC::Duplicate(factors[kPowerAt], power_, kFloatsPerBlock);
+    AscendC::Duplicate(factors[kPowersAt], power_, kFloatsPerBlock);
+    AscendC::Duplicate(factors[kPowersAt + kFloatsPerBlock], out_power, kFloatsPerBlock);
   }
+
+  __aicore__ inline LocalTensor<float> Factors() { return Get<kSegments, float>()[kLowerElems / 2 + kChunk]; }
 
   // p of the chunk that was handed over last.
   __aicore__ inline float power() const { return power_; }
@@ -180,9 +199,13 @@ class ChunkDecays {
   __aicore__ inline void Weights(const LocalTensor<float>& row) {
     const auto beta = Vector(kBetaVector);
     for (uint32_t s = 0; s < kSide; ++s) {
-      const uint32_t block = s + 1 == kSide ? s : kSide + FirstBelow(s + 1) - 1;
-      AscendC::Mul(row[s * kFractal], Late<kSegments>(0)[block * kFractalElems + kFractalElems - kFractal], beta[s * kFractal], kFractal);
+      AscendC::Mul(row[s * kFractal], Late<kSegments>(0)[LastRow(s)], beta[s * kFractal], kFractal);
     }
+  }
+  // Of strip s of the list.
+  static constexpr __aicore__ uint32_t LastRow(uint32_t s) {
+    const uint32_t block = s + 1 == kSide ? s : kSide + FirstBelow(s + 1) - 1;
+    return (block + 1) * kFractalElems - kFractal;
   }
 
   // A NaN leaves p at 1.

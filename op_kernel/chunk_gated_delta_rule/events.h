@@ -32,9 +32,9 @@ enum Mte3ToV : int32_t {
   kStateHalvesLeft = 5  // kNd
 };
 enum Mte2ToV : int32_t { kKeysArrived = 0, kQueriesArrived = 1, kValuesArrived = 2, kStateRowsArrived = 3 };
-enum VToMte2 : int32_t { kStateRowsRead = 0, kGatesRead = 2, kQueriesRead = 3 };
-enum VToS : int32_t { kLargestShiftKnown = 0, kPowerInUb = 1 };
-enum SToV : int32_t { kLargestShiftRead = 0, kPowerRead = 1 };
+enum VToMte2 : int32_t { kStateRowsRead = 0, kGatesRead = 2 };
+enum VToS : int32_t { kLargestShiftKnown = 0, kPowersInUb = 1, kDetourKnown = 2 };
+enum SToV : int32_t { kLargestShiftRead = 0, kPowersRead = 1, kDetourRead = 2 };
 enum Mte3ToMte2 : int32_t { kRows0Left = 0, kRows1Left = 1 };
 
 // Chunk-parallel.
@@ -44,8 +44,8 @@ enum VToM : int32_t { kOutPreloaded = 0 };
 enum Mte2ToMte1 : int32_t { kRowsArrived = 0, kSlotArrived = 2, kFactorsArrived = 4 };
 enum Mte1ToMte2 : int32_t { kRowsRead = 0, kSlotRead = 2 };
 // and of either turn
-enum VToMte1 : int32_t { kStagingFree = 0, kFactorsRead = 1 };
-enum Mte1ToV : int32_t { kFactorsInUb = 0 };
+enum VToMte1 : int32_t { kStagingFree = 0, kFactorsRead = 1, kRowOfTFree = 2 };
+enum Mte1ToV : int32_t { kFactorsInUb = 0, kRowOfTInUb = 1 };
 enum Mte1ToMte3 : int32_t { kStaged = 0 };
 
 }  // namespace chunk_gdr

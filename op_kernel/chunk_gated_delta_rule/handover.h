@@ -45,13 +45,13 @@ class ChunkHandover {
 
   // The factors of a chunk whose diagonal blocks are through; T and P of the one before it. In one go, because what MTE3 promises after a
   // store comes true when the store has arrived.
-  __aicore__ inline void Store(const Chunk& next, const Chunk& done) {
+  __aicore__ inline void Store(const Chunk& next, const Chunk& done, const LocalTensor<float>& factors) {
     Handoff<HardEvent::V_MTE3>(kSlotReady);
     if (next.HasTokens()) {
       const StageScope stage(kSolve);
       const int64_t slot = Slot(next);
       AscendC::DataCopy(gm_.slots[slot + kSlotShift], Get<kShiftDiagonal, half>(), kDiagonalElems);
-      AscendC::DataCopy(gm_.slots[slot + kSlotFactors], Get<kSegments, half>(), 2 * kFactorElems);
+      AscendC::DataCopy(gm_.slots[slot + kSlotFactors], factors.template ReinterpretCast<half>(), 2 * kFactorElems);
     }
     if (done.HasTokens()) {
       const StageScope stage(kOutWeight);
@@ -131,7 +131,7 @@ class ChunkHandover {
       AscendC::DataCopy(Get<kKeyDecay, half>()[block * kHalvesPerBlock], Factors(t), AscendC::DataCopyParams(kChunk, 1, 0, 1));
     }
     AscendC::DataCopy(Get<kChunkDecay, half>(), Factors(t)[2 * kChunk * kFloatsPerBlock], 2 * 2 * kRepeatFloats);
-    AscendC::DataCopy(Get<kPower, half>()[t * kHalvesPerBlock], Factors(t)[2 * kPowerAt], kHalvesPerBlock);
+    AscendC::DataCopy(Get<kPowers, half>()[2 * t * kHalvesPerBlock], Factors(t)[2 * kPowersAt], 2 * kHalvesPerBlock);
     Signal<HardEvent::MTE1_V>(kFactorsInUb);
   }
 
@@ -141,20 +141,21 @@ class ChunkHandover {
     }
     const StageScope stage(kLoad);
     Await<HardEvent::MTE1_V>(kFactorsInUb);
-    Signal<HardEvent::V_S>(kPowerInUb);
-    AscendC::Muls(Get<kQueryDecay, float>(), Get<kKeyDecay, float>(), -tiling_.scale_mantissa * kQueryLift,
-                  kChunk * kFractal);  // q is raw
+    Signal<HardEvent::V_S>(kPowersInUb);
+    AscendC::Muls(Get<kQueryDecay, float>(), Get<kKeyDecay, float>(), -tiling_.scale_mantissa, kChunk * kFractal);
   }
 
-  // p of the chunk whose factors are in UB, read long after they came.
-  __aicore__ inline float Power(const Chunk& chunk) {
-    if (!chunk.HasTokens()) {
-      return 1.0f;
+  // p and u of the chunk whose factors are in UB, read long after they came.
+  __aicore__ inline Powers ReadPowers(const Chunk& chunk) {
+    Powers powers;
+    if (chunk.HasTokens()) {
+      Await<HardEvent::V_S>(kPowersInUb);
+      const auto blocks = Get<kPowers, float>()[2 * chunk.Turn() * kFloatsPerBlock];
+      powers.state = blocks.GetValue(0);
+      powers.out = blocks.GetValue(kFloatsPerBlock);
+      Handoff<HardEvent::S_V>(kPowersRead);
     }
-    Await<HardEvent::V_S>(kPowerInUb);
-    const float power = Get<kPower, float>()[chunk.Turn() * kFloatsPerBlock].GetValue(0);
-    Handoff<HardEvent::S_V>(kPowerRead);
-    return power;
+    return powers;
   }
 
   // The last promises are met.

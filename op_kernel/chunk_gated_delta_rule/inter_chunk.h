@@ -29,10 +29,9 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     slices_.k = static_cast<uint32_t>(tiling.k_dim) / kFractal;
   }
 
-  // power: what the chunk's weights and e^{G_n} are divided by, see decays.h.
-  __aicore__ inline void Start(const Chunk& chunk, float power) {
+  __aicore__ inline void Start(const Chunk& chunk, const Powers& powers) {
     this->OpenChunk(chunk);
-    this->SetPower(power);
+    this->SetPowers(powers);
     if (!chunk_.exists) {
       return;
     }
@@ -53,7 +52,7 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
   __aicore__ inline void ArrangeOut(uint32_t t) {
     for (uint32_t i = FirstOf(t); i < EndOf(t); ++i) {
       if (Active(i)) {
-        out_.Arrange(i, chunk_, slices_);
+        out_.Arrange(i, chunk_, slices_, OutScale() != 1.0f);
       }
     }
   }
@@ -134,6 +133,10 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     }
     const StageScope stage(kCarry);
     ScaleRows(Get<kScaled, float>(), Get<kFetched, float>(), Get<kQueryDecay, float>(), kChunk, slices_.strips[t]);
+    if (powers_.out != 1.0f) {
+      VectorDone();
+      AscendC::Muls(Get<kScaled, float>(), Get<kScaled, float>(), powers_.out, slices_.ValueElems(t));
+    }
   }
 
   __aicore__ inline void PreloadOut(uint32_t t) {
@@ -189,7 +192,7 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
       }
       const StageScope stage(kState);
       Await<HardEvent::M_V>(kOutReady + i);
-      if (tiling_.scale_power == 1.0f) {
+      if (OutScale() == 1.0f) {
         CopyResult(out_.Rounded(i, slices_), Of<kOutC, float>(i), 1, RowFractals(i), 0, 0);
       } else {
         CopyResult(out_.ToScale(i, slices_), Of<kOutC, float>(i), 1, RowFractals(i), 0, 0);
@@ -198,13 +201,14 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
   }
 
   __aicore__ inline void ScaleOut(uint32_t t) {
-    if (tiling_.scale_power == 1.0f) {
+    const float scale = OutScale();
+    if (scale == 1.0f) {
       return;
     }
     for (uint32_t i = FirstOf(t); i < EndOf(t); ++i) {
       if (Active(i)) {
         const StageScope stage(kState);
-        AscendC::Muls(out_.Scaled(i, slices_), out_.ToScale(i, slices_), tiling_.scale_power, slices_.ValueElems(i));
+        AscendC::Muls(out_.Scaled(i, slices_), out_.ToScale(i, slices_), scale, slices_.ValueElems(i));
       }
     }
   }
@@ -214,6 +218,7 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
   using Base::Active;
   using Base::chip_;
   using Base::chunk_;
+  using Base::powers_;
   using Base::RowFractals;
   using Base::slices_;
   using Base::slots_;
@@ -241,6 +246,9 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     }
     out_.Leave();
   }
+
+  // What out is multiplied by at its end.
+  __aicore__ inline float OutScale() const { return tiling_.scale_power / powers_.out; }
 
   // Slices whose out is handled as slice t's turn comes.
   static __aicore__ inline uint32_t FirstOf(uint32_t t) { return Base::kStateInL0C || t == 0 ? t : kTiles; }

@@ -19,8 +19,8 @@ namespace chunk_gdr {
 template <typename Table>
 class InterProducts {
  public:
-  // What the chunk's weights and e^{G_n} are divided by, before its state is whole.
-  __aicore__ inline void SetPower(float power) { power_ = power; }
+  // Of the chunk, before e^G Q S^T meets its factors.
+  __aicore__ inline void SetPowers(const Powers& powers) { powers_ = powers; }
 
   // What is in L0C less the hi that was sent, if its lo is wanted.
   __aicore__ inline void SubtractResidual(uint32_t t) { SubtractRows<true>(t, kResidual); }
@@ -315,7 +315,7 @@ class InterProducts {
   CubeSlots& slots_;
   Slices slices_;
   Chunk chunk_;
-  float power_ = 1.0f;  // p
+  Powers powers_;
 
  private:
   int32_t slot_of_[kTiles] = {};

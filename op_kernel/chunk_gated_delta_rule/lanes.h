@@ -5,6 +5,7 @@
 
 #include "combine.h"
 #include "decays.h"
+#include "detour.h"
 #include "handover.h"
 #include "inter_turns.h"
 #include "loader.h"
@@ -24,6 +25,7 @@ struct Lanes {
         decays(chip, tiling),
         solve(chip),
         combine(chip, slots, tiling),
+        detour(scores, decays, solve, combine),
         inter(chip, slots, gm, tiling),
         handover(chip, gm, tiling) {}
 
@@ -50,6 +52,7 @@ struct Lanes {
   ChunkDecays<Table> decays;
   ChunkSolve<Table> solve;
   ChunkCombine<Table> combine;
+  Detour<Table> detour;
   InterTurns<Table, StateT> inter;
   ChunkHandover<Table, StateT> handover;
 };

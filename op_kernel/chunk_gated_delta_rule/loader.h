@@ -32,11 +32,7 @@ class ChunkLoader {
       return;
     }
     const StageScope stage(kLoad);
-    if (IsChunkParallel<Table>(tiling_)) {
-      Handoff<HardEvent::V_MTE2>(kQueriesRead);
-    } else {
-      Handoff<HardEvent::MTE3_MTE2>(kRows1Left);
-    }
+    Handoff<HardEvent::MTE3_MTE2>(kRows1Left);
     LoadRows(Get<kRows1, half>(), gm_.query, chunk, KeyHead(chunk), tiling_.k_heads, tiling_.k_dim, 0, k_);
     Signal<HardEvent::MTE2_V>(kQueriesArrived);
   }
@@ -49,7 +45,8 @@ class ChunkLoader {
     const int64_t tokens = chunk.item.v_head * tiling_.gate_pitch + chunk.token;
     if (IsChunkParallel<Table>(tiling_)) {
       Handoff<HardEvent::V_MTE2>(kGatesRead);  // sequence-major, values are handed over in between
-      StripsFromGm(chunk);
+      StripsFromGm(chunk, gm_.key, KeyQueryL1(chunk));
+      StripsFromGm(chunk, gm_.query, KeyQueryL1(chunk)[kChunk * kFractal]);
     } else {
       Handoff<HardEvent::MTE3_MTE2>(kRows0Left);
       LoadRows(Get<kRows0, half>(), gm_.key, chunk, KeyHead(chunk), tiling_.k_heads, tiling_.k_dim, 0, k_);
@@ -81,18 +78,8 @@ class ChunkLoader {
     const StageScope stage(kLoad);
     Await<HardEvent::MTE2_V>(kQueriesArrived);
     ClearDead(chunk, Get<kRows1, half>(), k_);
-    if (IsChunkParallel<Table>(tiling_)) {
-      if (chunk.live < kChunk) {
-        VectorDone();
-      }
-      // To NZ, its strips an odd number of blocks apart.
-      AscendC::Muls(Get<kRows0, half>(), Get<kRows1, half>(), static_cast<half>(kQueryLift), static_cast<uint64_t>(k_ * kFractal), kChunk,
-                    {kChunk + 1, 1, 1, static_cast<uint8_t>(k_)});
-    } else if (tiling_.use_qk_l2norm) {
-      NormRows(Get<kRows1, half>(), Vector(chunk, kQueryVector), PowerOf::kOwnNorm, kQueryLift);
-    } else {
-      const auto rows = Get<kRows1, half>();
-      AscendC::Muls(rows, rows, static_cast<half>(kQueryLift), static_cast<int32_t>(chunk.live * k_ * kFractal));
+    if (tiling_.use_qk_l2norm) {
+      NormRows(Get<kRows1, half>(), Vector(chunk, kQueryVector), PowerOf::kOwnNorm);
     }
   }
 
@@ -130,7 +117,7 @@ class ChunkLoader {
       ClearDead(chunk, Get<kRows0, half>(), k_);
     }
     if (tiling_.use_qk_l2norm) {
-      NormRows(Get<kRows0, half>(), Vector(chunk, kKeyVector), PowerOf::kScaled, 1.0f);  // the factor enters V'
+      NormRows(Get<kRows0, half>(), Vector(chunk, kKeyVector), PowerOf::kScaled);  // the factor enters V'
     }
     Handoff<HardEvent::V_MTE3>(kRowsReady);
   }
@@ -150,15 +137,11 @@ class ChunkLoader {
     }
   }
 
-  // Chunk-parallel: in one piece.
-  __aicore__ inline void QueryStripsToL1(const Chunk& chunk) {
-    if (!chunk.HasTokens()) {
-      return;
+  // Chunk-parallel: MTE2 has brought k and q, V knows it, and so does MTE3.
+  __aicore__ inline void RowsInL1(const Chunk& chunk) {
+    if (chunk.HasTokens()) {
+      Signal<HardEvent::MTE3_MTE1>(kRowsInL1);
     }
-    const StageScope stage(kLoad);
-    AscendC::DataCopy(KeyQueryL1(chunk)[kChunk * kFractal], Get<kRows0, half>(),
-                      AscendC::DataCopyParams(static_cast<uint16_t>(k_), kChunk, 1, kChunk));
-    Signal<HardEvent::MTE3_MTE1>(kRowsInL1);
   }
 
   __aicore__ inline void KeysToL1(const Chunk& chunk, uint32_t part) {
@@ -262,10 +245,10 @@ class ChunkLoader {
   }
 
   // Rows scaled to norm <= 2, the rest of the norm in `factor`; they end up in their own place, in NZ.
-  __aicore__ inline void NormRows(const LocalTensor<half>& rows, const LocalTensor<float>& factor, PowerOf power_of, float lift) {
+  __aicore__ inline void NormRows(const LocalTensor<half>& rows, const LocalTensor<float>& factor, PowerOf power_of) {
     const StageScope stage(kState);
     VectorDone();
-    L2NormRows(rows, factor, rows, k_, k_, power_of, lift, {Get<kNormTile, float>(), Get<kNormSum, float>(), Get<kNormVectors, float>()});
+    L2NormRows(rows, factor, rows, k_, k_, power_of, {Get<kNormTile, float>(), Get<kNormSum, float>(), Get<kNormVectors, float>()});
     VectorDone();
   }
 
@@ -279,14 +262,14 @@ class ChunkLoader {
     }
   }
 
-  // Chunk-parallel: k, strip by strip; all but the first touch of a line are hits in L2. Those that read what lay here before are through:
-  // V has fetched their product.
-  __aicore__ inline void StripsFromGm(const Chunk& chunk) {
+  // Chunk-parallel: k or q, strip by strip; all but the first touch of a line are hits in L2. Those that read what lay here before are
+  // through: V has fetched their product.
+  __aicore__ inline void StripsFromGm(const Chunk& chunk, const GlobalTensor<half>& rows, const LocalTensor<half>& l1) {
     const int64_t pitch = static_cast<int64_t>(tiling_.k_heads) * k_;
     const int64_t offset = (chunk.token * tiling_.k_heads + KeyHead(chunk)) * tiling_.k_dim;
     for (uint32_t s = 0; s < k_; ++s) {
-      const auto strip = KeyQueryL1(chunk)[s * 2 * kChunk * kFractal];
-      AscendC::DataCopy(strip, gm_.key[offset + s * kFractal],
+      const auto strip = l1[s * 2 * kChunk * kFractal];
+      AscendC::DataCopy(strip, rows[offset + s * kFractal],
                         AscendC::DataCopyParams(static_cast<uint16_t>(chunk.live), 1, static_cast<uint16_t>(pitch - 1), 0));
       if (chunk.live < kChunk) {
         AscendC::DataCopy(strip[chunk.live * kFractal], gm_.zeros, (kChunk - chunk.live) * kFractal);

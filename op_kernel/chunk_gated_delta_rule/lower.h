@@ -41,6 +41,13 @@ __aicore__ inline void CopyLower(const LocalTensor<T>& list, const LocalTensor<f
   CopyBelow(list[kDiagonalElems], l0c, pitch);
 }
 
+// The way back, for what accumulates onto it.
+__aicore__ inline void PreloadBelow(const LocalTensor<float>& l0c, const LocalTensor<float>& below, uint32_t pitch) {
+  for (uint32_t s = 0; s + 1 < kBlocksPerSide; ++s) {
+    PreloadResult(l0c[(s * pitch + s + 1) * kFractalElems], below[FirstBelow(s) * kFractalElems], BelowDiagonal(s));
+  }
+}
+
 // list with row i times factor[i], a [BT, 16] tile.
 __aicore__ inline void ScaleLowerRows(const LocalTensor<float>& list, const LocalTensor<float>& factor) {
   ScaleRows(list, list, factor, kChunk, 1);

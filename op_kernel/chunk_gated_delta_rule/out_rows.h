@@ -33,13 +33,13 @@ class OutRows {
     return chip_.template Get<kPlace, half>()[Apart(t, slices)];
   }
 
-  // A slice from NZ to its columns of the rows, rounded on the way if it is in fp32.
-  __aicore__ inline void Arrange(uint32_t t, const Chunk& chunk, const Slices& slices) {
+  // A slice from NZ to its columns of the rows, rounded on the way if it is in fp32, having been scaled.
+  __aicore__ inline void Arrange(uint32_t t, const Chunk& chunk, const Slices& slices, bool scaled) {
     const StageScope stage(kState);
     const auto rows = Rows(chunk)[slices.Begin(t)];
     const uint32_t pitch = Pitch(chunk);
     Close();
-    if (tiling_.scale_power != 1.0f) {
+    if (scaled) {
       NzToRows(rows, Scaled(t, slices), kChunk, slices.strips[t], pitch);
       return;
     }

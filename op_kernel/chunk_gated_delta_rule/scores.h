@@ -4,6 +4,7 @@
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_SCORES_H_
 
 #include "../common/block/cube_slots.h"
+#include "../common/block/tri_inverse.h"
 #include "../common/tile/memory.h"
 #include "../common/tile/stage.h"
 #include "chunk.h"
@@ -156,6 +157,65 @@ class ChunkScores {
     slots_.Done(slot);
   }
 
+  // The largest score in size, of halves fetched a step before, in three steps: where E comes later, of each repeat, then of all; to be
+  // read once V is there.
+  __aicore__ inline void MeasureScores(uint32_t step) {
+    if (!active_) {
+      return;
+    }
+    const StageScope stage(kScores);
+    constexpr uint32_t kRepeatHalves = 2 * kRepeatFloats;
+    constexpr uint32_t kRepeats = kLowerElems / kRepeatHalves;
+    const auto sizes = Get<kSegments, half>();
+    const auto largest = sizes[kLowerElems];  // each with an index behind it
+    if (step == 0) {
+      AscendC::Abs(sizes, Get<kQueryKeyHalves, half>(), kLowerElems);
+    } else if (step == 1) {
+      AscendC::WholeReduceMax<half>(largest, sizes, static_cast<int32_t>(kRepeatHalves), kRepeats, 1, 1, kRepeatHalves / kHalvesPerBlock);
+    } else {
+      uint64_t values[2] = {0x5555555555555555ull & ((1ull << 2 * kRepeats) - 1), 0};
+      AscendC::WholeReduceMax<half>(LargestScore(), largest, values, 1, 1, 1, kFloatsPerBlock);
+    }
+  }
+  __aicore__ inline float Largest() { return static_cast<float>(LargestScore().GetValue(0)); }
+
+  // (K K^T) o D, as if it had been fetched so.
+  __aicore__ inline void GramMeetsDecays() {
+    const StageScope stage(kScores);
+    const auto diagonal = Get<kDiagonalGram, float>();
+    for (uint32_t s = 0; s < kSide; ++s) {
+      const LocalTensor<float> block = diagonal[s * kSpreadPitch];
+      AscendC::Mul(block, block, Late<kSegments>(0)[s * kFractalElems], kFractalElems);
+    }
+    const auto gram = Get<kGramC, float>();
+    const auto below = Get<kSolveA, float>();
+    CopyBelow(below, gram, kSide);
+    RescaleList(below, kDiagonalElems, kOffElems, 1.0f, true);
+    Round(Get<kGramHalves, half>(), below, kOffElems);
+    PreloadBelow(gram, below, kSide);
+    VectorDone();
+  }
+
+  // power Q K^T, o D too if it is gated, in L0C and as if it had been fetched so.
+  __aicore__ inline void Rescale(float power, bool gated) {
+    const StageScope stage(kScores);
+    const auto part = Get<kSolveA, float>();
+    const auto query_key = Get<kQueryKeyC, float>();
+    const auto halves = Get<kQueryKeyHalves, half>();
+    CopyResult(part, query_key, kSide, 1, kSide, 0);
+    RescaleList(part, 0, kDiagonalElems, power, gated);
+    Round(halves, part, kDiagonalElems);
+    for (uint32_t s = 0; s < kSide; ++s) {
+      PreloadResult(query_key[s * (kSide + 1) * kFractalElems], part[s * kFractalElems], 1);
+    }
+    VectorDone();
+    CopyBelow(part, query_key, kSide);
+    RescaleList(part, kDiagonalElems, kOffElems, power, gated);
+    Round(halves[kDiagonalElems], part, kOffElems);
+    PreloadBelow(query_key, part, kSide);
+    VectorDone();
+  }
+
   // C -= hi of both scores; of K K^T only what lies below the diagonal blocks.
   __aicore__ inline void SubtractHi() {
     if (!Compensated::kScores || !active_) {
@@ -208,6 +268,22 @@ class ChunkScores {
       AscendC::Mul(at, at, Get<kCausalMask, half>()[part * kHalfElems], static_cast<uint64_t>(kHalfElems), kSide,
                    {1, 1, 1, kStep, kStep, 0});
     }
+  }
+
+  // In the place of a vector that is made later, behind what ChunkSolve leaves there.
+  __aicore__ inline LocalTensor<half> LargestScore() {
+    return Get<kDecayVectors, float>()[kOutOfRange * kChunk + kDiagonalExtremes].template ReinterpretCast<half>();
+  }
+
+  // Blocks of a list, from element `first` on, where A is made of K K^T again later.
+  __aicore__ inline void RescaleList(const LocalTensor<float>& part, uint32_t first, uint32_t elems, float power, bool gated) {
+    VectorDone();
+    if (gated) {
+      AscendC::Mul(part, part, Late<kSegments>(0)[first], elems);
+      VectorDone();
+    }
+    AscendC::Muls(part, part, power, elems);
+    VectorDone();
   }
 
   // hi or lo of both scores.

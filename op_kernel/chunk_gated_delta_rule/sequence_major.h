@@ -16,6 +16,7 @@ class SequenceMajor {
         decays_(lanes.decays),
         solve_(lanes.solve),
         combine_(lanes.combine),
+        detour_(lanes.detour),
         inter_(lanes.inter) {}
 
   __aicore__ inline void Run(const Partition<SequenceLengths>& partition) {
@@ -40,7 +41,7 @@ class SequenceMajor {
   // Cube waits for. The order was searched for with a replay of the queues (see README.md); the scores and combine lanes go on to their
   // next chunk in the middle.
   __aicore__ inline void Advance(const Chunk& now, const Chunk& next, const Chunk& mid, const Chunk& fetch) {
-    inter_.Start(now, decays_.power());
+    inter_.Start(now, {decays_.power(), detour_.power(now)});
     scores_.Start(mid);
     loader_.KeysToL1(mid, 0);
     loader_.KeysToL1(mid, 1);
@@ -137,9 +138,11 @@ class SequenceMajor {
     inter_.SendShifted(0);
     inter_.SubtractShifted(1);
     VectorDone();
+    detour_.Measure(mid, 0);
     loader_.GateStep(mid, 8);
     combine_.RestOfProduct(1);
     VectorDone();
+    detour_.Measure(mid, 1);
     combine_.SendInner(1);
     inter_.SendShifted(1);
     scores_.MaskGates();
@@ -159,6 +162,7 @@ class SequenceMajor {
     VectorDone();
     inter_.ScaleOut(0);
     solve_.IdentityLanes();
+    detour_.Measure(mid, 2);
     combine_.RestOfProduct(1);
     loader_.ValuesToL1(next, 1);
     VectorDone();
@@ -193,6 +197,7 @@ class SequenceMajor {
     combine_.RestOfProduct(2);
     inter_.AddStep(0, 0);
     VectorDone();
+    detour_.ScoresOf(mid);
     loader_.FetchKeys(fetch);
     combine_.SendInner(2);
     inter_.RoundState(0);
@@ -264,6 +269,7 @@ class SequenceMajor {
     solve_.InvertColumn(12);
     loader_.ReceiveKeys(fetch);
     VectorDone();
+    detour_.RowsOfT(next);
     inter_.Finish();
   }
 
@@ -272,6 +278,7 @@ class SequenceMajor {
   ChunkDecays<Table>& decays_;
   ChunkSolve<Table>& solve_;
   ChunkCombine<Table>& combine_;
+  Detour<Table>& detour_;
   InterChunk<Table, StateT>& inter_;
 };
 

@@ -20,6 +20,7 @@ class ChunkSolve {
   __aicore__ inline void Start(const Chunk& chunk) {
     chunk_ = chunk;
     active_ = chunk.HasTokens();
+    columns_ = 0;
   }
 
   __aicore__ inline void GramToLanes() {
@@ -56,9 +57,48 @@ class ChunkSolve {
     }
     const StageScope stage(kSolve);
     InvertLanesColumn(Get<kSolveX, float>(), Get<kSolveA, float>(), column);
+    columns_ = column + 1;
+  }
+
+  // What says how much tokens grow what lies along their keys, in the place of a vector that is made later; to be read once V is there.
+  __aicore__ inline void MeasureGrowth() {
+    if (!active_) {
+      return;
+    }
+    const StageScope stage(kSolve);
+    DiagonalExtremes(Extremes(), Get<kSolveA, float>());
+  }
+
+  // The largest |1 + A_ii|; a NaN is none.
+  __aicore__ inline float Growth() {
+    float growth = 0.0f;
+    for (uint32_t block = 0; block < kDiagonalExtremes; block += kFloatsPerBlock) {
+      for (uint32_t half_rows = 0; half_rows < 2; ++half_rows) {
+        const float factor = 1.0f + Extremes().GetValue(block + 2 * half_rows);
+        growth = factor > growth ? factor : -factor > growth ? -factor : growth;
+      }
+    }
+    return growth;
+  }
+
+  // From other diagonal blocks of K K^T, up to where it has come.
+  __aicore__ inline void Restart() {
+    const uint32_t columns = columns_;
+    GramToLanes();
+    VectorDone();
+    ScaleLanes();
+    VectorDone();
+    IdentityLanes();
+    for (uint32_t column = 0; column < columns; ++column) {
+      VectorDone();
+      InvertColumn(column);
+    }
+    VectorDone();
   }
 
  private:
+  __aicore__ inline LocalTensor<float> Extremes() { return Get<kDecayVectors, float>()[kOutOfRange * kChunk]; }
+
   template <uint32_t kId, typename T>
   __aicore__ inline LocalTensor<T> Get() {
     return chip_.template Get<kId, T>();
@@ -67,6 +107,7 @@ class ChunkSolve {
   OnChip<Table>& chip_;
   Chunk chunk_;
   bool active_ = false;
+  uint32_t columns_ = 0;  // that have been through
 };
 
 }  // namespace chunk_gdr

@@ -111,9 +111,9 @@ class StateInNd : public InterProducts<Table> {
         break;
       case 1:
         AscendC::Add(Of<kScaled, float>(t), Of<kScaled, float>(t), Update(), StateElems(t));
-        if (power_ != 1.0f) {  // S / p becomes S
+        if (powers_.state != 1.0f) {  // S / p becomes S
           VectorDone();
-          AscendC::Muls(Of<kScaled, float>(t), Of<kScaled, float>(t), power_, StateElems(t));
+          AscendC::Muls(Of<kScaled, float>(t), Of<kScaled, float>(t), powers_.state, StateElems(t));
         }
         break;
       case 2:
@@ -151,10 +151,10 @@ class StateInNd : public InterProducts<Table> {
   using Base::Active;
   using Base::chip_;
   using Base::chunk_;
+  using Base::powers_;
   using Base::slices_;
 
  private:
-  using Base::power_;
   static constexpr uint32_t kRowsPerGroup = kBlocksPerRepeat;  // a repeat takes a block of each
   static constexpr uint8_t kHalfRows = kFractal / kFloatsPerBlock;  // blocks of a row of a strip
   static constexpr uint8_t kDecayRepeats = Table::kTable.rows[kStateDecay].rows;

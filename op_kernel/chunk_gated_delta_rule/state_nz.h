@@ -81,7 +81,7 @@ class StateInNz : public InterProducts<Table> {
       return;
     }
     const StageScope stage(kState);
-    if (power_ == 1.0f) {
+    if (powers_.state == 1.0f) {
       Await<HardEvent::M_V>(t);
     } else if (t == 0) {
       RestoreState();
@@ -116,12 +116,11 @@ class StateInNz : public InterProducts<Table> {
   using Base::Active;
   using Base::chip_;
   using Base::chunk_;
+  using Base::powers_;
   using Base::slices_;
   using Base::slots_;
 
  private:
-  using Base::power_;
-
   // S / p in L0C becomes S, both slices side by side, through where their halves are about to be.
   __aicore__ inline void RestoreState() {
     for (uint32_t t = 0; t < kTiles; ++t) {
@@ -135,7 +134,7 @@ class StateInNz : public InterProducts<Table> {
       }
       VectorDone();
       for (uint32_t t = 0; t < kTiles && HasPiece(t, piece); ++t) {
-        AscendC::Muls(Of<kSliceHalves, float>(t), Of<kSliceHalves, float>(t), power_, rows_.PieceElems(t, piece));
+        AscendC::Muls(Of<kSliceHalves, float>(t), Of<kSliceHalves, float>(t), powers_.state, rows_.PieceElems(t, piece));
       }
       VectorDone();
       for (uint32_t t = 0; t < kTiles && HasPiece(t, piece); ++t) {

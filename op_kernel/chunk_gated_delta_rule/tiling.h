@@ -10,9 +10,9 @@
 namespace chunk_gdr {
 
 constexpr uint32_t kChunk = 64;  // BT: tokens per chunk
-// What q is multiplied by on its way to L1, and out divided by with the power of two of scale: what q is part of is kept in fp16 halves, with
-// an absolute floor that a q k^T may come close to by chance.
-constexpr float kQueryLift = 16.0f;
+// What the mantissa of scale is multiplied by, and its power of two divided by. The mantissa is in P, whose halves have an absolute floor;
+// the power waits for the finished out.
+constexpr float kScaleLift = 16.0f;
 
 // Plain data, copied from GM by every core. Head dims are already multiples of 16.
 struct ChunkGatedDeltaRuleTiling {
@@ -32,7 +32,7 @@ struct ChunkGatedDeltaRuleTiling {
   int32_t has_chunk_state;
   int32_t chunk_parallel;  // the schedule: 0 sequence-major, else rounds between two synchronisations of all cores
   int32_t use_qk_l2norm;
-  float scale_mantissa;  // scale = mantissa * power, a power of two
+  float scale_mantissa;  // scale = mantissa * power, a power of two; in [16, 32)
   float scale_power;
   int32_t item_cycles;   // predicted cycles of a work item beside its chunks,
   int32_t chunk_cycles;  // and of each chunk: what the split over cores weighs items by

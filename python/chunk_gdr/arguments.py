@@ -88,6 +88,7 @@ def add_case_flags(parser: argparse.ArgumentParser) -> None:
     )
     flag("--keys", choices=list(KEYS), help=f"({case.keys}); raw keys are not normalised: use --l2norm")
     flag("--key-norm", type=finite, help=f"factor on the keys ({case.key_norm:g})")
+    flag("--query-norm", type=finite, help=f"factor on the queries ({case.query_norm:g})")
     flag(
         "--beta",
         type=number(-FLOAT32_MAX, FLOAT32_MAX, f"a finite number, or one of {', '.join(BETAS)}", BETAS),

@@ -148,6 +148,7 @@ class Case:
     gate: str | float = "qwen"  # a name in GATES, or a constant
     keys: str = "random"
     key_norm: float = 1.0
+    query_norm: float = 1.0
     beta: str | float = "random"
     v_size: float = 1.0  # standard deviation, cut at V_LIMIT
     dtype: str = "float16"  # of query, key and value
@@ -275,7 +276,7 @@ def make_inputs(case: Case) -> Inputs:
         return torch.from_numpy(np.ascontiguousarray(array, dtype=np.float64)).to(getattr(torch, dtype))
 
     make_keys = named(KEYS, "keys", case.keys)
-    query = make_keys(rng, tokens, case.nk, case.dk)
+    query = case.query_norm * make_keys(rng, tokens, case.nk, case.dk)
     key = case.key_norm * make_keys(rng, tokens, case.nk, case.dk)
     value = np.clip(case.v_size * rng.standard_normal((tokens, case.nv, case.dv)), -V_LIMIT, V_LIMIT)
     make_beta = named(BETAS, "beta", case.beta) if isinstance(case.beta, str) else constant_beta(case.beta)

@@ -3,6 +3,7 @@
 
 import pytest
 
+from chunk_gdr import tiling
 from chunk_gdr.cases import Case, make_inputs
 from chunk_gdr.runner import call_operator, plan_of_case
 
@@ -30,6 +31,19 @@ def test_prediction(case):
     measured, predicted = call.model["model_cycles"]["cores"], plan_of_case(case).core_cycles
     assert max(predicted) == pytest.approx(max(measured), rel=0.1)
     assert list(predicted) == pytest.approx(measured, rel=0.15)
+
+
+@pytest.mark.parametrize("changes", [{}, {"state": None, "l2norm": True}, {"chunk_state": True}], ids=str)
+@pytest.mark.parametrize("tokens, heads", [(17, 1), (64, 32), (200, 4), (1024, 1)])
+@pytest.mark.parametrize("dk, dv", [(16, 96), (64, 48), (80, 32), (128, 48), (112, 112), (32, 128), (128, 16)])
+def test_prediction_of_every_schedule(dk, dv, tokens, heads, changes):
+    case = Case(lengths=(tokens,), nk=heads, nv=heads, dk=dk, dv=dv, **changes)
+    fits = {"v-tiles": dv > 16, "chunk-parallel": dv > 16 and heads < 8 and not case.l2norm}
+    for name in tiling.SCHEDULES:
+        if fits.get(name, True):
+            with tiling.schedule(name):
+                measured = call_operator(make_inputs(case), "model", checked=False).model["model_cycles"]["total"]
+                assert plan_of_case(case).predicted_cycles == pytest.approx(measured, rel=0.1), name
 
 
 @pytest.mark.parametrize("heads, slices", [(1, 8), (2, 4), (3, 2), (4, 2), (5, 1), (6, 1)])

@@ -29,6 +29,9 @@ CASES = {
     "strong-gates": Case(lengths=(400,), nk=1, nv=1, dk=128, dv=128, gate="-5", chunk_state=True),
     "stronger-gates": Case(lengths=(300,), nk=1, nv=2, dk=64, dv=64, gate="-50", beta=0.01),
     "negative-beta": Case(lengths=(200,), nk=1, nv=1, dk=64, dv=64, beta=-0.25),
+    "tamed-keys": Case(lengths=(300,), nk=1, nv=2, dk=64, dv=64, key_norm=3.0, gate="uniform-6", chunk_state=True),
+    "small-queries": Case(lengths=(300,), nk=1, nv=1, dk=128, dv=64, query_norm=1e-4),
+    "large-queries": Case(lengths=(300,), nk=1, nv=1, dk=128, dv=128, query_norm=1e4, scale=1e-3),
     "scale-one": Case(lengths=(200,), nk=1, nv=1, dk=96, dv=96, scale=1.0),
 }
 

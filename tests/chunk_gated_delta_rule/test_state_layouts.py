@@ -56,6 +56,12 @@ def test_a_fresh_state_keeps_its_bits(rows, run_model, state, bits, dk, dv):
     assert torch.equal(result.final_state[1].view(bits), x.initial_state[1].view(bits))
 
 
+@pytest.mark.parametrize("dim", [64, 96, 128])
+@pytest.mark.parametrize("detour", [{"key_norm": 3.0, "gate": "-5"}, {"query_norm": 1e-4}, {"query_norm": 1e4, "scale": 1e-3}])
+def test_detours(rows, check_model, dim, detour):
+    check_model(replace(BASE, dk=dim, dv=dim, **detour))
+
+
 @pytest.mark.parametrize("name", SUITE)
 def test_suite(rows, check_model, run_model, name):
     """And queues delayed at random, as far as flags, barriers and queue order allow."""

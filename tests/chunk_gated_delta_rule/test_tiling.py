@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from chunk_gdr import tiling
+from chunk_gdr import _C, tiling
 from chunk_gdr.tiling import CAPACITY_BYTES, plan
 
 DIMS = (1, 9, 33, 60, 64, 65, 80, 81, 96, 97, 128)
@@ -182,3 +182,8 @@ def test_prints_and_dict():
 def test_limits(changes, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         tiling.plan(**({"lengths": [64], "nk": 2, "nv": 4, "dk": 64, "dv": 64} | changes))
+
+
+def test_the_compiled_plan_takes_no_unknown_field():
+    with pytest.raises(TypeError, match="expected fields of ProblemDesc, got .*'heads'"):
+        _C.plan(total_tokens=64, heads=2)

@@ -21,10 +21,10 @@ struct L2NormScratch {
 // factor, so that m stays in [1/2, 1) and with it what m is multiplied into.
 enum class PowerOf { kOwnNorm, kScaled };
 
-// 1 / sqrt(sum x^2 + eps) = p m with p a power of two. Writes lift x p to `scaled` in NZ (exact, norm at most 2 lift; it may take the place of
-// x) and m to `factor`, a vector. 64 rows of x, `pitch_blocks` apart; lift is a power of two.
+// 1 / sqrt(sum x^2 + eps) = p m with p a power of two. Writes x p to `scaled` in NZ (exact, norm at most 2; it may take the place of x) and
+// m to `factor`, a vector. 64 rows of x, `pitch_blocks` apart.
 __aicore__ inline void L2NormRows(const LocalTensor<half>& scaled, const LocalTensor<float>& factor, const LocalTensor<half>& x,
-                                  uint32_t strips, uint32_t pitch_blocks, PowerOf power_of, float lift,
+                                  uint32_t strips, uint32_t pitch_blocks, PowerOf power_of,
                                   const L2NormScratch& scratch) {
   constexpr uint32_t kRows = kRepeatFloats;
   constexpr uint32_t kRowBlocks = kRows / kFloatsPerBlock;
@@ -68,9 +68,7 @@ __aicore__ inline void L2NormRows(const LocalTensor<half>& scaled, const LocalTe
   AscendC::Muls(power, power, 2.0f, kRows);
   VectorDone();
   AscendC::Div(factor, reciprocal, power, kRows);
-  AscendC::Muls(one, power, lift, kRows);
-  VectorDone();
-  BroadcastRows(scratch.sum, one, kRowBlocks);
+  BroadcastRows(scratch.sum, power, kRowBlocks);
   VectorDone();
   ScaleRows(scratch.tile, scratch.tile, scratch.sum, kRows, strips);
   VectorDone();

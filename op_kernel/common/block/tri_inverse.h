@@ -35,6 +35,17 @@ __aicore__ inline void ScaleLanesRows(const LocalTensor<float>& a, const LocalTe
   }
 }
 
+// The smallest element of the four diagonals of a, of either half of the rows, in one block, the largest in the next; each with an index
+// behind it.
+constexpr uint32_t kDiagonalExtremes = 2 * kFloatsPerBlock;
+
+__aicore__ inline void DiagonalExtremes(const LocalTensor<float>& extremes, const LocalTensor<float>& a) {
+  constexpr int32_t kStep = kRowOfA + 1;  // a row down, a block on
+  constexpr int32_t kHalfRows = kFractal / 2;
+  AscendC::WholeReduceMin<float>(extremes, a, static_cast<int32_t>(kRepeatFloats), 2, 1, kStep, kHalfRows * kStep);
+  AscendC::WholeReduceMax<float>(extremes[kFloatsPerBlock], a, static_cast<int32_t>(kRepeatFloats), 2, 1, kStep, kHalfRows * kStep);
+}
+
 // dst = x with column j times its factor in every other block of `factors`.
 __aicore__ inline void ScaleLanesColumns(const LocalTensor<float>& dst, const LocalTensor<float>& x, const LocalTensor<float>& factors) {
   AscendC::Mul(dst, x, factors, static_cast<uint64_t>(kRepeatFloats), kFractal, {1, 1, 2, kRowOfX, kRowOfX, 0});

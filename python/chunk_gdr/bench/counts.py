@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a chunk, an item and a launch cost, as polynomials in the head dims.
+"""What a chunk, an item and a launch cost, in closed form.
 
     python -m chunk_gdr.bench.counts
 
 With r and s the strips of 16 columns of k and v, each cost is near a + b r + c s + d r s; that of a chunk is the larger
-of two such, one for narrow keys and one for wide ones. The costs are differences of runs of one core; copies of states
-count apart, as bytes and a latency. The constants of op_host/chunk_gated_delta_rule/predict.cpp come from here.
+of two such: where keys are wider than values, another chain through the queues decides. The costs are differences of
+runs of one core; copies of states count apart. Printed as they stand in op_host/chunk_gated_delta_rule/predict.cpp; run
+it from the repository root.
 """
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
-from typing import Sequence
 
 import numpy as np
 
 from .. import tiling
 from ..cases import CHUNK, Case, make_inputs
 from ..runner import call_operator, plan_of_case
+from .builds import with_state_layout
 
-K_STRIPS = (1, 4, 6, 8)
-V_STRIPS = (1, 4, 8)
-WIDE = 5  # strips of k from which on another queue decides
+DIMS = [*itertools.product(range(1, 9), repeat=2)]  # strips of k and v
 FEW, MANY = 4, 8  # chunks
-SHARED_STRIPS = (4, 5, 6, 8)
-SHARED_CHUNKS = (4, 13, 24, 41, 64, 100)
-ROUNDS_TO_SLOT = 3  # from the fetch of a chunk to its slot
-GM_LATENCY = 700  # of a state's first piece; the others follow it at once
+SHARED_DIMS = ((4, 4), (5, 5), (6, 6), (8, 8), (2, 7), (8, 3))
+SHARED_CORES = (2, 4, 8)
+SHARED_CHUNKS = (1, 2, 4, 9, 13, 24, 41, 64, 100)
+GM_LATENCY, GM_BYTES_PER_CYCLE = 700, 17
 
 
 @dataclass
@@ -43,93 +43,123 @@ class Fit:
         return self.one + self.r * r + self.s * s + self.rs * r * s
 
 
-def run(sequences: int, chunks: int, r: int, s: int, **options) -> np.ndarray:
-    """Cycles of one core with one head: in all, and of the copies from GM, and to GM."""
-    case = Case(lengths=(CHUNK * chunks,) * sequences, nk=1, nv=1, dk=16 * r, dv=16 * s, **options)
-    model = call_operator(make_inputs(case), "model", cores=1, checked=False).model
-    copies = (model["blocks"][0]["queues"][name]["busy"] for name in ("MTE2", "MTE3"))
-    return np.array([model["model_cycles"]["total"], *copies])
+def cycles_of(case: Case, cores: int) -> float:
+    return call_operator(make_inputs(case), "model", cores=cores, checked=False).model["model_cycles"]["total"]
+
+
+def run(sequences: int, chunks: int, r: int, s: int, **options) -> float:
+    """Cycles of one core with one head."""
+    return cycles_of(Case(lengths=(CHUNK * chunks,) * sequences, nk=1, nv=1, dk=16 * r, dv=16 * s, **options), cores=1)
+
+
+def chunk(r: int, s: int, **options) -> float:
+    return (run(1, MANY, r, s, **options) - run(1, FEW, r, s, **options)) / (MANY - FEW)
+
+
+def state_copy(r: int, s: int, v_strips: int = 0) -> float:
+    """Cycles of s strips of Dv, of v_strips in all, of an fp32 state from GM; StateCopy of predict.cpp."""
+    strip = 16 * 16 * 4 / GM_BYTES_PER_CYCLE
+    bucket = next(b for b in (4, 5, 6, 8) if b >= max(r, s, v_strips))
+    second_piece = max(r - (bucket + 1) // 2, 0) * (s // 2)
+    return GM_LATENCY + r * s * strip + (bucket > 4 and s > 1) * max(GM_LATENCY - second_piece * strip, 0)
 
 
 def costs(r: int, s: int) -> dict[str, float]:
     """By the names of predict.cpp's constants."""
 
-    def chunk(**options) -> np.ndarray:
-        return (run(1, MANY, r, s, **options) - run(1, FEW, r, s, **options)) / (MANY - FEW)
-
-    def item(**options) -> np.ndarray:
+    def item(**options) -> float:
         return run(2, FEW, r, s, **options) - run(1, FEW, r, s, **options) - FEW * each
 
-    each = chunk()
+    each = chunk(r, s)
     whole, no_state = item(), item(state=None)
-    store, store_copies = (chunk(chunk_state=True) - each)[[0, 2]]
-    enter, enter_copies = (whole - no_state)[[0, 1]]
+    store = chunk(r, s, chunk_state=True) - each
+    norm = chunk(r, s, l2norm=True) - each
     return {
-        "wide chunk" if r >= WIDE else "chunk": each[0],
-        "norm": chunk(l2norm=True)[0] - each[0],
-        "enter state": enter - enter_copies - GM_LATENCY,
-        "store state": store - store_copies - GM_LATENCY,
-        "item": no_state[0] - store,
-        "launch": np.mean([run(1, chunks, r, s)[0] - chunks * each[0] for chunks in (1, FEW)]) - whole[0],
+        "wide chunk" if r > s else "chunk": each,
+        "norm": norm,
+        "launch norm": run(1, FEW, r, s, l2norm=True) - run(1, FEW, r, s) - FEW * norm,
+        "enter state": whole - no_state - state_copy(r, s),
+        "store state": store - state_copy(r, s),
+        "item": no_state - store,
+        "launch": np.mean([run(1, chunks, r, s) - chunks * each for chunks in (1, FEW)]) - whole,
     }
 
 
-def fit(k_strips: Sequence[int] = K_STRIPS, v_strips: Sequence[int] = V_STRIPS) -> dict[str, Fit]:
-    measured: dict[str, list[tuple[int, int, float]]] = {}
-    for r in k_strips:
-        for s in v_strips:
-            for name, value in costs(r, s).items():
-                measured.setdefault(name, []).append((r, s, value))
-    fits = {}
-    for name, points in measured.items():
-        terms = np.array([(1, r, s, r * s) for r, s, _ in points], dtype=np.float64)
-        values = np.array([value for *_, value in points])
-        solution = np.linalg.lstsq(terms, values, rcond=None)[0]
-        fits[name] = Fit(*map(float, solution), float(np.abs(terms @ solution - values).max()))
-    return fits
+def solve(terms: np.ndarray, values: np.ndarray, least: float) -> np.ndarray:
+    """The least squares of which no coefficient is below `least`."""
+    solution = np.linalg.lstsq(terms, values, rcond=None)[0]
+    free = solution >= least
+    if not free.all():
+        solution[~free] = least
+        solution[free] = solve(terms[:, free], values - terms[:, ~free].sum(1) * least, least)
+    return solution
 
 
-def shared_fit() -> dict[str, Fit]:
+def fit_of(points: list[tuple[int, int, float]], least: float = -np.inf) -> Fit:
+    terms = np.array([(1, r, s, r * s) for r, s, _ in points], dtype=np.float64)
+    values = np.array([value for *_, value in points])
+    solution = solve(terms, values, least)
+    return Fit(*map(float, solution), float(np.abs(terms @ solution - values).max()))
+
+
+def fit() -> dict[str, Fit]:
+    measured = [(r, s, name, value) for r, s in DIMS for name, value in costs(r, s).items()]
+    points = {key: [(r, s, value) for r, s, name, value in measured if name == key] for _, _, key, _ in measured}
+    # No strip more makes a chunk cheaper.
+    return {name: fit_of(points[name], 1 if "chunk" in name else -np.inf) for name in points}
+
+
+def rows_fit(fits: dict[str, Fit]) -> dict[str, Fit]:
+    """What a chunk takes more with the state in rows, where there is room for the whole Dv; builds the kernel."""
+    with with_state_layout("kNd"):
+        points = [
+            (r, s, chunk(r, s) - max(fits["chunk"].at(r, s), fits["wide chunk"].at(r, s)))
+            for r, s in DIMS
+            if tiling.plan([CHUNK], 1, 1, 16 * r, 16 * s, cores=1).v_tiles == 1
+        ]
+    return {"state in rows": fit_of(points)}
+
+
+def shared_fit(fits: dict[str, Fit]) -> dict[str, Fit]:
     """What the chunk-parallel schedule costs, from launches of different lengths and slices.
 
-    Their cycles beside those of the launch and the item are a sum: rounds of two chunks, which take less where Dv is a
-    single strip; what a chunk of one's own on its way to a slot adds to them; rounds before the first; meetings.
+    Their cycles beside those of the launch and the item are a sum: chunks; what those of one's own add before the first
+    meeting (in the place of r: by slice), and after it; meetings; and what comes once (in that of r: with a state).
     """
-    rows, values, totals = [], [], []
-    for r in SHARED_STRIPS:
-        for heads in (1, 2, 4):
-            for chunks in SHARED_CHUNKS:
-                case = Case(lengths=(CHUNK * chunks,), nk=1, nv=heads, dk=16 * r, dv=16 * r)
-                with tiling.schedule("chunk-parallel"):
-                    p = plan_of_case(case)
-                    cycles = call_operator(make_inputs(case), "model", checked=False).model["model_cycles"]["total"]
-                s, rounds, own = p.v_tile_dim // 16, -(-chunks // 2), -(-chunks // p.v_tiles)
-                early = p.rounds_apart + ROUNDS_TO_SLOT
-                terms = [rounds, rounds * r, rounds * s, rounds * r * s, rounds * (s == 1), own, own * r, early, early * r]
-                rows.append([*terms, -(-rounds // p.rounds_apart)])
-                values.append(cycles - p.launch_cycles - p.item_cycles)
-                totals.append(cycles)
-    terms, values = np.array(rows) / np.array(totals)[:, None], np.array(values) / np.array(totals)
-    solution = np.linalg.lstsq(terms, values, rcond=None)[0]
-    worst = float(np.abs(terms @ solution - values).max() * 100)
-    one = [float(x) for x in solution]
-    return {
-        "round": Fit(*one[:4], worst),
-        "single strip": Fit(one[4], 0.0, 0.0, 0.0, worst),
-        "own chunk": Fit(*one[5:7], 0.0, 0.0, worst),
-        "early round": Fit(*one[7:9], 0.0, 0.0, worst),
-        "meeting": Fit(one[9], 0.0, 0.0, 0.0, worst),
-    }
+    rows, values = [], []
+    for (r, v_strips), cores, chunks in itertools.product(SHARED_DIMS, SHARED_CORES, SHARED_CHUNKS):
+        state = None if chunks % 2 else "float32"
+        case = Case(lengths=(CHUNK * chunks,), nk=1, nv=1, dk=16 * r, dv=16 * v_strips, state=state)
+        with tiling.schedule("chunk-parallel"):
+            p, cycles = plan_of_case(case, cores), cycles_of(case, cores)
+        s, own = p.v_tile_dim // 16, -(-chunks // p.v_tiles)
+        early = min(own, 2 * p.rounds_apart // p.v_tiles + 1)
+        terms = {
+            "shared chunk": [chunks, chunks * r, chunks * s, chunks * r * s],
+            "early chunk": [early - 1, (early - 1) * p.v_tiles],
+            "late chunk": [own - early, (own - early) * r],
+            "meeting": [-(-chunks // (2 * p.rounds_apart))],
+            "shared item": [1, state is not None],
+        }
+        once = ("launch", "item", "store state", "enter state")[: 4 if state else 3]
+        known = sum(fits[name].at(r, s) + ("state" in name) * state_copy(r, s, v_strips) for name in once)
+        rows.append(np.concatenate([*terms.values()]) / cycles)
+        values.append(1 - known / cycles)
+    solution = solve(np.array(rows), np.array(values), -np.inf)
+    worst = float(np.abs(np.array(rows) @ solution - values).max() * 100)
+    rest = map(float, solution)
+    return {name: Fit(*(next(rest) for _ in t), *[0.0] * (4 - len(t)), worst) for name, t in terms.items()}
 
 
 def text(fits: dict[str, Fit]) -> str:
-    lines = ["                     1         r         s        rs     worst      D 64     D 128"]
+    """Lines of predict.cpp, each with its name here, the largest miss, and its cycles at D 64 and D 128."""
+    lines = []
     for name, f in fits.items():
-        columns = (f.one, f.r, f.s, f.rs, f.worst, f.at(4, 4), f.at(8, 8))
-        lines.append(f"{name:12s}" + "".join(f"{round(value, 1) + 0.0:10.1f}" for value in columns))
+        constant = f"k{name.title().replace(' ', '')}Cost = {{{f.one:.0f}, {f.r:.1f}, {f.s:.1f}, {f.rs:.1f}}};"
+        lines.append(f"constexpr Count {constant:54s}// {name:13s}{f.worst:10.1f}{f.at(4, 4):10.1f}{f.at(8, 8):10.1f}")
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
-    print(text(fit()))
-    print(f"\nchunk-parallel; worst: per cent of a whole launch\n{text(shared_fit())}")
+    fits = fit()
+    print(f"{text(fits)}\n{text(rows_fit(fits))}\nthe largest miss of a launch in per cent:\n{text(shared_fit(fits))}")

@@ -119,6 +119,11 @@ def operator_scenarios() -> dict[str, Scenario]:
         "shared-half-b128": OperatorScenario(
             case(576, dk=128, dv=128, state="float16", chunk_state=True), cores=2, schedule="chunk-parallel"
         ),
+        # Chunks that leave the common way, for both reasons.
+        "detours-b64": OperatorScenario(case(130, dk=64, dv=48, key_norm=3.0, query_norm=1e-3, gate="-5")),
+        "shared-detours-b64": OperatorScenario(
+            case(200, dk=64, dv=64, key_norm=3.0, query_norm=1e-3, gate="-5"), cores=2, schedule="chunk-parallel"
+        ),
         "b80": OperatorScenario(case(64, 65, nv=2, dk=72, dv=80)),
         "half-b80": OperatorScenario(case(65, dk=80, dv=40, state="float16", chunk_state=True, scale=0.01)),
         "b96": OperatorScenario(case(65, 3, dk=96, dv=96, l2norm=True, keys="raw", chunk_state=True)),

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 #include "../../op_kernel/chunk_gated_delta_rule/buffers.h"
 #include "../../op_kernel/chunk_gated_delta_rule/workspace.h"
@@ -32,16 +33,19 @@ void Check(const ProblemDesc& p) {
   for (const auto& [name, dim] : {std::pair("key_dim", p.key_dim), std::pair("value_dim", p.value_dim)}) {
     Require(dim > 0 && dim <= kMaxHeadDim && dim % kFractal == 0, name, "a multiple of 16 in 16..128", dim);
   }
-  const auto gap_blocks = [](int64_t heads, int64_t dim) { return (heads - 1) * dim / kFractal; };
-  Require(gap_blocks(p.key_heads, p.key_dim) <= kMaxCopyGapBlocks, "key_heads * key_dim",
-          "at most 2^20 (a row gap of the copy engine)", p.key_heads * p.key_dim);
-  Require(gap_blocks(p.value_heads, p.value_dim) <= kMaxCopyGapBlocks, "value_heads * value_dim",
-          "at most 2^20 (a row gap of the copy engine)", p.value_heads * p.value_dim);
+  // The gap behind a slice of one strip, in blocks, is what a DataCopy has 16 bits for.
+  for (const auto& [name, elems] :
+       {std::pair("key_heads * key_dim", p.key_heads * p.key_dim), std::pair("value_heads * value_dim", p.value_heads * p.value_dim)}) {
+    Require(elems <= (kMaxCopyGapBlocks + 1) * static_cast<int64_t>(kFractal), name, "at most 2^20 (a row gap of the copy engine)", elems);
+  }
   if (p.has_g || p.has_beta) {
     Require(p.gate_stride_elems >= p.total_tokens + static_cast<int64_t>(kChunk), "gate_stride_elems", "at least total_tokens + 64",
             p.gate_stride_elems);
   }
   Require(p.core_count > 0 && p.core_count <= kAiCores, "core_count", "in 1..8", p.core_count);
+  if (!std::isfinite(p.scale)) {
+    throw std::invalid_argument("chunk_gated_delta_rule tiling: scale must be finite, got " + std::to_string(p.scale));
+  }
 }
 
 // The mantissa enters P before P is split in fp16 pieces, whose absolute floor a small scale would come close to, and whose upper end
@@ -234,6 +238,8 @@ std::vector<WorkItem> ItemsOfCore(const ChunkGatedDeltaRuleTiling& tiling, const
                                   uint32_t cores) {
   Require(static_cast<int64_t>(lengths.size()) == tiling.sequences, "number of lengths", "the number of sequences",
           static_cast<int64_t>(lengths.size()));
+  Require(cores > 0 && cores <= kAiCores, "cores", "in 1..8", cores);
+  Require(core < cores, "core", "below the number of cores " + std::to_string(cores), core);
   const auto length_of = [&lengths](int64_t b) { return lengths[b]; };
   const Partition<decltype(length_of)> partition(tiling, length_of, cores);
   if (!partition.valid()) {

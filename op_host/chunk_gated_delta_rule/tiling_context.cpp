@@ -82,6 +82,9 @@ ProblemDesc Describe(const gert::TilingContext& context) {
   if (p.has_chunk_state) {
     const int64_t least = p.has_lengths ? p.total_tokens / kChunk + p.batch : ChunksOf(p.total_tokens);
     RequireDims("chunk_state", chunk_state, {std::max(chunk_state[0], least), p.value_heads, p.value_dim, p.key_dim});
+    if (IsHalf(context, kChunkState) != p.state_is_half) {
+      throw std::invalid_argument("operand 'chunk_state' must be of the state's dtype: that of initial_state, without one float32");
+    }
   }
   p.scale = Attr<float>(context, kScale, 1.0f);
   p.use_qk_l2norm = Attr<bool>(context, kUseQkL2norm, false);

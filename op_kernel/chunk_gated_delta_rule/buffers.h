@@ -11,8 +11,9 @@ namespace chunk_gdr {
 
 // Four chunks are on their way at once: while chunk c meets the state, T and P of chunk c + 1 are put together, scores, decays and diagonal
 // blocks of chunk c + 2 are computed, and rows and gates come from GM. Stages that run beside one another are in different lanes: rows of
-// different lanes never share bytes. Those of a lane follow one another, so its rows may. The numbers are the ten trace ids that AscendC
-// leaves to the user.
+// different lanes never share bytes. Those of a lane follow one another, so its rows may; masked gates and P take turns in one place, and
+// are a lane of their own for that. A Cube job counts as the stage that its operands come from. The numbers are the ten trace ids that
+// AscendC leaves to the user.
 enum Stage : uint32_t {
   // loader
   kLoad,      // q, k, v, g, beta from GM; k, q, v to L1; gate pieces; out to GM
@@ -63,6 +64,16 @@ constexpr uint32_t kPowersAt = kChunk * kBlockBytes / 4 + 2 * kRepeatFloats;  //
 constexpr uint32_t kFactorElems = kPowersAt + 2 * kBlockBytes / 4;               // and a block of p and one of u (detour.h); fp32
 constexpr uint32_t kCubeSlots = 2;
 constexpr uint32_t kSlotElems = kL0ABytes / kCubeSlots / 2;
+// From one diagonal block of a list to the next where they lie apart: a transposition that reaches for all of them meets different bank
+// groups.
+constexpr uint32_t kSpreadPitch = kFractalElems + 2 * kFractal;
+
+static_assert(kChunk == kRepeatFloats, "a vector of tokens is one repeat");
+static_assert(kTiles == 2, "a row of slice 1 follows that of slice 0");
+static_assert(2 * kBlocksPerSide * (kMaxHeadDim / kFractal) * kFractalElems <= kSlotElems, "[K; Q] has to fit a slot of L0A");
+static_assert(kAiCores * kBlockBytes <= 2 * kChunk * sizeof(float), "SyncAll takes gate_work for its flags");
+static_assert(kOffBlocks * kFractalElems <= kSubBlock * kSubBlock * kLanes, "a detour takes solve_a for scores");
+static_assert(kBlocksPerSide * kFractalElems <= kSubBlock * kSubBlock / 2 * kLanes, "the combine lane takes scaled_x for products");
 
 // Columns of the wider of the two slices of an item's columns of Dv, and, with kNz, of a piece of the state's rows.
 constexpr __aicore__ uint32_t TileCols(uint32_t v_cols) { return RoundUp(CeilDiv(v_cols, kTiles), kFractal); }
@@ -82,7 +93,7 @@ enum Buffer : uint32_t {
   kVectors,       // per-token factors of the chunks on their way, see TokenVector
   kGateHalves,    // gate pieces
   kKeyDecay,      // [BT, 16]: -e^G times the key factor
-  kQueryDecay,    // [BT, 16]: e^G times the query factor and scale
+  kQueryDecay,    // [BT, 16]: e^G times the query factor and the mantissa of scale
   kChunkDecay,    // two repeats of e^{G_n} / p, one in either phase; p: see decays.h
   kPowers,        // p and u of the chunks of a round from their slots, a block each
   kShiftDiagonal,  // the diagonal blocks of diag(s / p), fp16
@@ -91,23 +102,23 @@ enum Buffer : uint32_t {
   kOutDecay,      // D beta r scale / f below and on the diagonal, of the next chunk
   kOutRows,       // out in rows, on its way to GM
   // loader
-  kGateWork,
+  kGateWork,      // chunk-parallel also the flags of SyncAll
   // weights
   kGateOperand0, kGateOperand1,  // of either gate piece
   kOutWeight32, kOutWeightHalves,
   // scores
-  kSegments,      // E, then D = exp(E): blocks on the diagonal, then those below it, strip by strip
+  kSegments,      // sizes of scores; E, then D = exp(E): blocks on the diagonal, then those below it, strip by strip
   kDecays,        // e^G [BT, 16], e^{G_n} [16, 16]
-  kDiagonalGram,  // the diagonal blocks of K K^T, a row apart
+  kDiagonalGram,  // the diagonal blocks of K K^T, kSpreadPitch apart
   kGramHalves,    // K K^T below the diagonal blocks, hi, then lo in its place
   kQueryKeyHalves,  // Q K^T on and below the diagonal, likewise
-  kSolveA,        // [16][16][2][4]
+  kSolveA,        // [16][16][2][4]; on a detour scores in fp32, before it is made again
   kRowLanes,      // row factors of A in the order of kSolveA
   kDecayVectors,  // [BT] each, see DecayVector
   kDecayColumns,  // [4][64]: beta r scale / f of 16 tokens, four times over
-  kScaledX,       // kSolveX with the columns of T; those of L take its own place
+  kScaledX,       // kSolveX with the columns of T; those of L take its own place; then products, on a detour factors of rows
   // combine
-  kDiagonals,     // the diagonal blocks of T, then of L, a row apart
+  kDiagonals,     // the diagonal blocks of T, then of L, kSpreadPitch apart; on a detour rows of T in fp32
   kDiagonalHalves,  // hi of both, then lo of both
   kCombineHalves,   // hi, then lo
   // inter-chunk
@@ -115,13 +126,13 @@ enum Buffer : uint32_t {
   kNormTile, kNormSum, kNormVectors,
   kFetched,  // a piece from L0C; kNd: (F V')^T K of a slice, or lo of the state of both
   kScaled, kScaled1,  // it with its factors on its way back; kNd: a slice of S in NZ
-  kOutHalf,  // kNz: a slice of out; kNd has both of them in norm_tile
-  kSliceHalves, kSliceHalves1,  // hi, then lo, of the rows of a slice; or a half of its state
+  kSliceHalves, kSliceHalves1,  // hi, then lo, of the rows of a slice; a half of its state; a piece of S / p in fp32
   kStateRows,     // kNd: S in rows, between its chunks too
   kStateDecay,    // kNd: e^{G_n}, so often that a block of S, wherever its bank group, finds one in another
   // L1
   kUpToOnesL1, kMinusOneL1, kOneL1, kGateOperandL1, kKeyQueryL1, kValueL1,
-  kGramL1, kQueryKeyL1, kTL1, kLL1, kCombineL1, kOutWeightL1, kShiftL1, kRowDecayL1,
+  kGramL1, kQueryKeyL1, kTL1, kLL1, kCombineL1, kOutWeightL1, kShiftL1,
+  kRowDecayL1,  // fp32: F of a chunk on a detour
   kRowsL1, kRowsL1b,  // of a slice, one after the other: -e^G K S^T, Y, F V'; hi, then lo
   kStateHiL1, kStateHiL1b, kStateLoL1, kStateLoL1b,
   kSlotRowsL1, kSlotTL1, kSlotOutWeightL1, kSlotShiftL1, kSlotFactorsL1,  // chunk-parallel, of each turn
@@ -130,8 +141,8 @@ enum Buffer : uint32_t {
   // L0C
   kSegC, kGramC, kQueryKeyC, kSolveC, kOutWeightC,
   kRowsC, kRowsC1,    // of a slice, one after the other: K S^T, -e^G K S^T, Y, F V'
-  kOutC, kOutC1,      // e^G Q S^T, then out / scale
-  kStateC, kStateC1,  // kNz: S [tile, k], between its chunks too; kNd: (F V')^T K
+  kOutC, kOutC1,      // e^G Q S^T, then out, both but for the power of two of scale and u
+  kStateC, kStateC1,  // kNz: S [tile, k], between its chunks too, S / p for a while; kNd: (F V')^T K
   kBufferCount
 };
 
@@ -150,6 +161,7 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   constexpr uint32_t kNorm = D * T;
   constexpr uint32_t kPieceRows = V * P > T * V ? V * P / W : T * V / W;
   constexpr uint32_t kHalves = 2 * T > D ? 2 * T : D;
+  static_assert(kNd || 2 * P <= kHalves, "a piece of a slice of S passes where its halves are, in fp32");
   constexpr uint32_t kRepeatRows = kRepeatFloats / W;  // for each time a row is worked on in place
   BufferTable<kBufferCount> t;
   const auto ub = [&t](uint32_t id, const char* name, Dtype dtype, uint32_t rows, uint32_t cols, Stage first, Stage last) {
@@ -183,7 +195,7 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   ub(kGateOperand1, "gate_operand_1", H, kSegSide, kChunk, kGates, kGates);
   ub(kSegments, "segments", F, kLowerBlocks * W + kRepeatRows, W, kScores, kSolve);
   ub(kDecays, "decays", F, kSegSide + kRepeatRows, W, kScores, kSolve);
-  ub(kDiagonalGram, "gram_diagonal", F, kBlocksPerSide * (W + 2), W, kScores, kSolve);
+  ub(kDiagonalGram, "gram_diagonal", F, kBlocksPerSide * kSpreadPitch / W, W, kScores, kSolve);
   ub(kGramHalves, "gram_halves", H, kOffBlocks * W, W, kScores, kSolve);
   ub(kQueryKeyHalves, "query_key_halves", H, kLowerBlocks * W, W, kScores, kSolve);
   ub(kSolveA, "solve_a", F, kSubBlock * kSubBlock, kLanes, kScores, kSolve);
@@ -192,8 +204,8 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   ub(kDecayVectors, "decay_vectors", F, kDecayVectorCount, T, kScores, kSolve);
   ub(kDecayColumns, "decay_columns", F, kBlocksPerSide, T, kScores, kSolve);
 
-  ub(kDiagonals, "diagonals", F, 2 * kBlocksPerSide * (W + 2), W, kCombine, kCombine);
-  ub(kDiagonalHalves, "diagonal_halves", H, 4 * kBlocksPerSide * (W + 2), W, kCombine, kCombine);
+  ub(kDiagonals, "diagonals", F, 2 * kBlocksPerSide * kSpreadPitch / W, W, kCombine, kCombine);
+  ub(kDiagonalHalves, "diagonal_halves", H, 4 * kBlocksPerSide * kSpreadPitch / W, W, kCombine, kCombine);
   ub(kCombineHalves, "combine_halves", H, 2 * kBlocksPerSide * W, W, kCombine, kCombine);
   ub(kOutWeight32, "out_weight", F, kLowerBlocks * W + kRepeatRows, W, kOutWeight, kOutWeight);
   ub(kOutWeightHalves, "out_weight_halves", H, 2 * kLowerBlocks * W, W, kOutWeight, kOutWeight);
@@ -207,7 +219,6 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   ub(kScaled, "scaled", F, kPieceRows, W, kResidual, kCarry);
   ub(kScaled1, "scaled_1", F, kNd ? V1 : 0, D, kResidual, kCarry);
   ub(kStateDecay, "state_decay", F, kNd ? 4 : 0, T, kResidual, kState);
-  ub(kOutHalf, "out_half", H, kNd ? 0 : T, V, kVNew, kState);
   ub(kSliceHalves, "slice_halves", H, kHalves, V, kResidual, kState);
   ub(kSliceHalves1, "slice_halves_1", H, kHalves, V1, kResidual, kState);
   ub(kStateRows, "state_rows", F, kNd ? kVCols : 0, StatePitch(D), kLoad, kState);
@@ -228,8 +239,8 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   }
   constexpr Buffer kFirstQuarter[] = {kSolveA, kSolveX, kScaledX, kRows0, kOutRows};
   constexpr Buffer kSecondQuarter[] = {kFetched, kConstantsUb, kNormTile, kSegments, kDecays};
-  constexpr Buffer kThirdQuarter[] = {kScaled,    kOutHalf,        kNormSum,         kNormVectors,  kOutDecay,
-                                      kDiagonals, kQueryKeyHalves, kOutWeightHalves, kGateOperand1, kCombineHalves};
+  constexpr Buffer kThirdQuarter[] = {kScaled,         kNormSum,         kNormVectors,  kOutDecay,     kDiagonals,
+                                      kQueryKeyHalves, kOutWeightHalves, kGateOperand1, kCombineHalves};
   constexpr Buffer kFourthQuarter[] = {kSliceHalves, kSliceHalves1, kDiagonalHalves, kOutWeight32, kGateOperand0, kDiagonalGram};
   for (const Buffer id : kFirstQuarter) {
     t.rows[id].quarter = 0;
@@ -267,7 +278,7 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   on(kCombineL1, "combine_l1", L1, 2 * kBlocksPerSide * W, W);
   on(kOutWeightL1, "out_weight_l1", L1, 2 * T, T);
   on(kShiftL1, "shift_l1", L1, kHandovers * T, T);
-  on(kRowDecayL1, "row_decay_l1", L1, kHandovers * 2, T);  // fp32
+  on(kRowDecayL1, "row_decay_l1", L1, kHandovers * 2, T);
   both(kRowsL1, "rows_l1", "rows_l1_1", L1, 2 * T, V);
   both(kStateHiL1, "state_hi_l1", "state_hi_l1_1", L1, V, D);
   both(kStateLoL1, "state_lo_l1", "state_lo_l1_1", L1, V, D);

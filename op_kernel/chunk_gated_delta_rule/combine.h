@@ -70,7 +70,7 @@ class ChunkCombine {
     SubtractHi(Get<kDiagonals, float>(), Get<kDiagonalHalves, half>(), kBothElems);
   }
 
-  // What T starts from, and diag(s), to L1.
+  // What T starts from, and diag(s / p), to L1.
   __aicore__ inline void SendDiagonals() {
     if (!active_) {
       return;

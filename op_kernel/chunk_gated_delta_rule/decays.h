@@ -27,8 +27,8 @@ namespace chunk_gdr {
 constexpr float kSmallestShift = 0x1p-24f;
 constexpr float kSmallWeight = 0x1p-4f;
 constexpr float kSmallDecay = 0.5f;
-// The upper half of an fp32's exponents, from 2^-63 to 2, have this bit; it alone is 2^-63. So a weight of at least 2^-33, brought to that
-// edge, leaves 2^-63 there, a smaller one nothing; and a NaN counts as a weight.
+// Of the exponents of numbers below 2 the upper half, from 2^-63 on, have this bit; it alone is 2^-63. So a weight of 2^-33 to 2^31,
+// brought to that edge, leaves 2^-63 there, a smaller one nothing; and a NaN counts as a weight.
 constexpr uint32_t kUpperExponents = 0x20000000u;
 constexpr float kSmallestWeightToEdge = 0x1p-30f;
 constexpr float kEdgeToOne = 0x1p63f;
@@ -228,7 +228,7 @@ class ChunkDecays {
                  mask.template ReinterpretCast<uint16_t>(), 2 * kChunk);
   }
 
-  // The diagonal blocks of diag(s).
+  // The diagonal blocks of diag(s / p).
   __aicore__ inline void DiagonalOfShifts() {
     constexpr uint64_t kLanesOfRows = 2 * kRepeatFloats;
     const auto blocks = Get<kShiftDiagonal, half>();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chunks that the common way has no room for. Two scalars that each chunk leaves in UB say which; such
+// Chunks that the common way has no room for. Two numbers that follow from what each chunk leaves in UB say which; such
 // a chunk stops between two steps, and what it takes is done there.
 //
 // Growth. T has no decays in it, see README.md; that takes keys for which the recurrence is stable without them: what lies along the key of
@@ -21,9 +21,10 @@ namespace chunk_gdr {
 
 // As large as 1.6 after 64 tokens, so that rounding does not send keys of norm 1 with a beta of 2 the longer way.
 constexpr float kLargestGrowth = 1.0f + 0x1p-7f;
-// P needs room above the scores, for the mantissa of scale with its lift, and for sums.
-constexpr float kLargeScore = 0x1p8f;
-constexpr float kPowerOfLarge = 0x1p-12f;
+// P needs room above the scores: for the mantissa of scale with its lift, and for decays of up to e^4.
+constexpr float kLargeScore = 0x1p4f;
+constexpr float kLargestHalf = 65504.0f;
+constexpr float kPowerBeyondHalf = 0x1p-13f;
 constexpr float kSmallScore = 0x1p-8f;
 constexpr float kSmallestScore = 0x1p-24f;  // of fp16
 
@@ -33,7 +34,7 @@ class Detour {
   __aicore__ inline Detour(ChunkScores<Table>& scores, ChunkDecays<Table>& decays, ChunkSolve<Table>& solve, ChunkCombine<Table>& combine)
       : scores_(scores), decays_(decays), solve_(solve), combine_(combine) {}
 
-  // The two scalars, in three steps after a chunk's scores were fetched, the last one with A in lanes.
+  // The two scalars, in four steps after a chunk's scores were fetched, the last one with A in lanes.
   __aicore__ inline void Measure(const Chunk& chunk, uint32_t step) {
     if (!chunk.HasTokens()) {
       return;
@@ -80,13 +81,17 @@ class Detour {
   __aicore__ inline float power(const Chunk& chunk) const { return powers_[chunk.Handover()]; }
 
  private:
-  static constexpr uint32_t kMeasureSteps = 3;
+  static constexpr uint32_t kMeasureSteps = 4;
 
+  // No more than it takes: other rows of the chunk may have smaller scores.
   static __aicore__ inline float PowerFor(float largest) {
-    if (largest > kLargeScore) {
-      return kPowerOfLarge;
+    if (largest >= kLargestHalf) {
+      return kPowerBeyondHalf;
     }
     float power = 1.0f;
+    while (largest * power > kLargeScore) {
+      power *= 0.5f;
+    }
     if (largest >= kSmallestScore && largest < kSmallScore) {
       while (largest * power < 1.0f) {
         power *= 2.0f;
@@ -100,7 +105,7 @@ class Detour {
   ChunkSolve<Table>& solve_;
   ChunkCombine<Table>& combine_;
   bool gated_[kHandovers] = {};
-  float powers_[kHandovers] = {};
+  float powers_[kHandovers] = {1.0f, 1.0f};
 };
 
 }  // namespace chunk_gdr

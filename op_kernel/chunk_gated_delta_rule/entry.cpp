@@ -11,6 +11,8 @@ __aicore__ inline void RunInstance(const chunk_gdr::KernelArgs& args, const chun
   kernel.Run();
 }
 
+static_assert(chunk_gdr::TilingKey(64, false) == 640 && chunk_gdr::TilingKey(128, true) == 1281, "keys have to be literals below");
+
 }  // namespace
 
 extern "C" __global__ __aicore__ void chunk_gated_delta_rule(GM_ADDR query, GM_ADDR key, GM_ADDR value, GM_ADDR beta, GM_ADDR initial_state,

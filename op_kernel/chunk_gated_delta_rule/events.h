@@ -16,7 +16,8 @@ enum VToMte3 : int32_t {
   kCombineSplit = 3,
   kRowsReady = 4,
   kOutRowsReady = 5,  // this one and the following are never on their way together
-  kStateRowsReady = 5,
+  kStateRowsReady = 5,  // chunk-parallel, of every other piece
+  kNanReady = 5,
   kConstantsReady = 5,
   kStatusReady = 5
 };
@@ -31,8 +32,8 @@ enum Mte3ToV : int32_t {
   kSlotLeft = 5,        // chunk-parallel, which is for kNz
   kStateHalvesLeft = 5  // kNd
 };
-enum Mte2ToV : int32_t { kKeysArrived = 0, kQueriesArrived = 1, kValuesArrived = 2, kStateRowsArrived = 3 };
-enum VToMte2 : int32_t { kStateRowsRead = 0, kGatesRead = 2 };
+enum Mte2ToV : int32_t { kKeysArrived = 0, kQueriesArrived = 1, kValuesArrived = 2, kStateRowsArrived = 3 };  // of state rows the next id too:
+enum VToMte2 : int32_t { kStateRowsRead = 0, kGatesRead = 2 };  // the other piece
 enum VToS : int32_t { kLargestShiftKnown = 0, kPowersInUb = 1, kDetourKnown = 2 };
 enum SToV : int32_t { kLargestShiftRead = 0, kPowersRead = 1, kDetourRead = 2 };
 enum Mte3ToMte2 : int32_t { kRows0Left = 0, kRows1Left = 1 };
@@ -44,8 +45,8 @@ enum VToM : int32_t { kOutPreloaded = 0 };
 enum Mte2ToMte1 : int32_t { kRowsArrived = 0, kSlotArrived = 2, kFactorsArrived = 4 };
 enum Mte1ToMte2 : int32_t { kRowsRead = 0, kSlotRead = 2 };
 // and of either turn
-enum VToMte1 : int32_t { kStagingFree = 0, kFactorsRead = 1, kRowOfTFree = 2 };
-enum Mte1ToV : int32_t { kFactorsInUb = 0, kRowOfTInUb = 1 };
+enum VToMte1 : int32_t { kStagingFree = 0, kFactorsRead = 1, kRowOfTFree = 2 };  // the last one and
+enum Mte1ToV : int32_t { kFactorsInUb = 0, kRowOfTInUb = 1 };                    // this last one: any schedule, see detour.h
 enum Mte1ToMte3 : int32_t { kStaged = 0 };
 
 }  // namespace chunk_gdr

@@ -38,13 +38,13 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     if (chunk_.first) {
       EnterState();
     } else if (tiling_.has_chunk_state && !Base::kStoresAhead) {
-      this->Store(gm_.chunk_state, chunk_.state_row);
+      this->Store(gm_.chunk_state, chunk_.state_row, false);
     }
   }
 
   __aicore__ inline void Finish() {
     if (chunk_.HasTokens() && chunk_.last) {
-      this->Store(gm_.final_state, chunk_.item.sequence);
+      this->Store(gm_.final_state, chunk_.item.sequence, true);
     }
   }
 
@@ -52,7 +52,7 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
   __aicore__ inline void ArrangeOut(uint32_t t) {
     for (uint32_t i = FirstOf(t); i < EndOf(t); ++i) {
       if (Active(i)) {
-        out_.Arrange(i, chunk_, slices_, OutScale() != 1.0f);
+        out_.Arrange(i, chunk_, slices_);
       }
     }
   }
@@ -187,28 +187,19 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
   // once.
   __aicore__ inline void FetchOut(uint32_t t) {
     for (uint32_t i = FirstOf(t); i < EndOf(t); ++i) {
-      if (!Active(i)) {
-        continue;
-      }
-      const StageScope stage(kState);
-      Await<HardEvent::M_V>(kOutReady + i);
-      if (OutScale() == 1.0f) {
-        CopyResult(out_.Rounded(i, slices_), Of<kOutC, float>(i), 1, RowFractals(i), 0, 0);
-      } else {
+      if (Active(i)) {
+        const StageScope stage(kState);
+        Await<HardEvent::M_V>(kOutReady + i);
         CopyResult(out_.ToScale(i, slices_), Of<kOutC, float>(i), 1, RowFractals(i), 0, 0);
       }
     }
   }
 
   __aicore__ inline void ScaleOut(uint32_t t) {
-    const float scale = OutScale();
-    if (scale == 1.0f) {
-      return;
-    }
     for (uint32_t i = FirstOf(t); i < EndOf(t); ++i) {
       if (Active(i)) {
         const StageScope stage(kState);
-        AscendC::Muls(out_.Scaled(i, slices_), out_.ToScale(i, slices_), scale, slices_.ValueElems(i));
+        AscendC::Muls(out_.Scaled(i, slices_), out_.ToScale(i, slices_), tiling_.scale_power / powers_.out, slices_.ValueElems(i));
       }
     }
   }
@@ -246,9 +237,6 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     }
     out_.Leave();
   }
-
-  // What out is multiplied by at its end.
-  __aicore__ inline float OutScale() const { return tiling_.scale_power / powers_.out; }
 
   // Slices whose out is handled as slice t's turn comes.
   static __aicore__ inline uint32_t FirstOf(uint32_t t) { return Base::kStateInL0C || t == 0 ? t : kTiles; }

@@ -142,7 +142,7 @@ class ChunkGatedDeltaRule {
     } else {
       AscendC::Duplicate(tile.template ReinterpretCast<uint16_t>(), kHalfNanBits, kTile);
     }
-    Handoff<HardEvent::V_MTE3>(kStateRowsReady);
+    Handoff<HardEvent::V_MTE3>(kNanReady);
     for (int64_t at = begin; at < end; at += kTile) {
       AscendC::DataCopy(to[at], tile, static_cast<uint32_t>(end - at < kTile ? end - at : kTile));
     }

@@ -204,7 +204,7 @@ class ChunkLoader {
     }
   }
 
-  // The per-token factors of the row scalings: beta r, -beta r^2, and with an l2norm r and r^q.
+  // The per-token factors of the row scalings: beta r and -beta r^2; r and r^q are what NormRows leaves.
   __aicore__ inline void FactorStep(const Chunk& chunk, uint32_t step) {
     if (!chunk.HasTokens()) {
       return;

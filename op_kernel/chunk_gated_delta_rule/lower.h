@@ -17,15 +17,6 @@ constexpr uint32_t kOffElems = kOffBlocks * kFractalElems;
 constexpr __aicore__ uint32_t BelowDiagonal(uint32_t strip) { return kBlocksPerSide - 1 - strip; }
 constexpr __aicore__ uint32_t FirstBelow(uint32_t strip) { return strip * (2 * kBlocksPerSide - 1 - strip) / 2; }
 
-// From a product in L0C with `pitch` fractals to a strip, its square at fractal row `row`.
-__aicore__ inline void CopyLower(const LocalTensor<float>& list, const LocalTensor<float>& l0c, uint32_t pitch, uint32_t row) {
-  CopyResult(list, l0c[row * kFractalElems], kBlocksPerSide, 1, pitch, 0);
-  for (uint32_t s = 0; s + 1 < kBlocksPerSide; ++s) {
-    const uint32_t below = kDiagonalElems + FirstBelow(s) * kFractalElems;
-    CopyResult(list[below], l0c[(s * pitch + row + s + 1) * kFractalElems], 1, BelowDiagonal(s), 0, 0);
-  }
-}
-
 // From a product in L0C with `pitch` fractals to a strip, what lies below the diagonal blocks.
 template <typename T>
 __aicore__ inline void CopyBelow(const LocalTensor<T>& below, const LocalTensor<float>& l0c, uint32_t pitch) {
@@ -72,9 +63,7 @@ __aicore__ inline void ScaleLowerColumns(const LocalTensor<float>& dst, const Lo
   }
 }
 
-// A list whose diagonal blocks lie apart, so that a transposition that reaches for all of them meets different bank groups; the gaps are
-// zero.
-constexpr uint32_t kSpreadPitch = kFractalElems + 2 * kFractal;
+// A list whose diagonal blocks lie apart; the gaps are zero.
 constexpr uint32_t kSpreadDiagonalElems = kBlocksPerSide * kSpreadPitch;
 
 __aicore__ inline void ClearGaps(const LocalTensor<float>& spread) {

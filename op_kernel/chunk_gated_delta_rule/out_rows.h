@@ -19,8 +19,7 @@ class OutRows {
   __aicore__ inline OutRows(OnChip<Table>& chip, const GmTensors<StateT>& gm, const ChunkGatedDeltaRuleTiling& tiling)
       : chip_(chip), gm_(gm), tiling_(tiling) {}
 
-  // A slice on its way from L0C: in fp32 if it is still to be scaled, in the tile of a norm that is not being taken. kNz has one place for
-  // the slices in turn, kNd one for each.
+  // A slice on its way from L0C, in the tile of a norm that is not being taken. kNz has one place for the slices in turn, kNd one for each.
   __aicore__ inline LocalTensor<float> ToScale(uint32_t t, const Slices& slices) {
     return chip_.template Get<kNormTile, float>()[Apart(t, slices) + (IsChunkParallel<Table>(tiling_) ? kRepeatFloats : 0)];
   }
@@ -28,27 +27,12 @@ class OutRows {
   __aicore__ inline LocalTensor<float> Scaled(uint32_t t, const Slices& slices) {
     return chip_.template Get<kNormTile, float>()[Apart(t, slices)];
   }
-  __aicore__ inline LocalTensor<half> Rounded(uint32_t t, const Slices& slices) {
-    constexpr Buffer kPlace = Table::kLayout == StateLayout::kNz ? kOutHalf : kNormTile;
-    return chip_.template Get<kPlace, half>()[Apart(t, slices)];
-  }
 
-  // A slice from NZ to its columns of the rows, rounded on the way if it is in fp32, having been scaled.
-  __aicore__ inline void Arrange(uint32_t t, const Chunk& chunk, const Slices& slices, bool scaled) {
+  // A slice from NZ to its columns of the rows, rounded on the way.
+  __aicore__ inline void Arrange(uint32_t t, const Chunk& chunk, const Slices& slices) {
     const StageScope stage(kState);
-    const auto rows = Rows(chunk)[slices.Begin(t)];
-    const uint32_t pitch = Pitch(chunk);
     Close();
-    if (scaled) {
-      NzToRows(rows, Scaled(t, slices), kChunk, slices.strips[t], pitch);
-      return;
-    }
-    const LocalTensor<half> out = Rounded(t, slices);
-    for (uint32_t s = 0; s < slices.strips[t]; ++s) {
-      AscendC::Muls(rows[s * kHalvesPerBlock], out[s * kChunk * kFractal], static_cast<half>(1.0f),
-                    static_cast<uint64_t>(2 * kRepeatFloats), kChunk / kBlocksPerRepeat,
-                    {static_cast<uint16_t>(pitch), 1, static_cast<uint8_t>(kBlocksPerRepeat * pitch), 8});
-    }
+    NzToRows(Rows(chunk)[slices.Begin(t)], Scaled(t, slices), kChunk, slices.strips[t], Pitch(chunk));
   }
 
   // The rows to GM. What MTE3 promises after that comes true when they have arrived; Close waits for them and for what else has gone to GM

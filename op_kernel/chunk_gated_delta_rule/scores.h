@@ -87,13 +87,12 @@ class ChunkScores {
     CopyResult(Late<kDecays>(1), sums, 1, kSegSide / kFractal, 0, 0);
   }
 
-  // hi to L1, and less hi in L0C. Above the diagonal nothing counts.
+  // hi to L1, and less hi in L0C.
   __aicore__ inline void SendHi() {
     if (!active_) {
       return;
     }
     const StageScope stage(kScores);
-    MaskDiagonals(Get<kQueryKeyHalves, half>());
     ToL1(0);
     if constexpr (Compensated::kScores) {
       Signal<HardEvent::MTE3_MTE1>(kScoresInL1);
@@ -157,8 +156,8 @@ class ChunkScores {
     slots_.Done(slot);
   }
 
-  // The largest score in size, of halves fetched a step before, in three steps: where E comes later, of each repeat, then of all; to be
-  // read once V is there.
+  // The scores without what is above the diagonal, in the step after they were fetched, and their largest in size: where E comes later,
+  // then of each repeat, then of all; to be read once V is there.
   __aicore__ inline void MeasureScores(uint32_t step) {
     if (!active_) {
       return;
@@ -166,15 +165,24 @@ class ChunkScores {
     const StageScope stage(kScores);
     constexpr uint32_t kRepeatHalves = 2 * kRepeatFloats;
     constexpr uint32_t kRepeats = kLowerElems / kRepeatHalves;
+    static_assert(2 * kRepeats <= kRepeatFloats, "their largest are in the lower half of a mask");
+    const auto scores = Get<kQueryKeyHalves, half>();
     const auto sizes = Get<kSegments, half>();
-    const auto largest = sizes[kLowerElems];  // each with an index behind it
-    if (step == 0) {
-      AscendC::Abs(sizes, Get<kQueryKeyHalves, half>(), kLowerElems);
-    } else if (step == 1) {
-      AscendC::WholeReduceMax<half>(largest, sizes, static_cast<int32_t>(kRepeatHalves), kRepeats, 1, 1, kRepeatHalves / kHalvesPerBlock);
-    } else {
-      uint64_t values[2] = {0x5555555555555555ull & ((1ull << 2 * kRepeats) - 1), 0};
-      AscendC::WholeReduceMax<half>(LargestScore(), largest, values, 1, 1, 1, kFloatsPerBlock);
+    const auto largest = LargestScore()[kHalvesPerBlock];  // each with an index behind it
+    switch (step) {
+      case 0:
+        MaskDiagonals(scores);
+        break;
+      case 1:
+        AscendC::Abs(sizes, scores, kLowerElems);
+        break;
+      case 2:
+        AscendC::WholeReduceMax<half>(largest, sizes, static_cast<int32_t>(kRepeatHalves), kRepeats, 1, 1, kRepeatHalves / kHalvesPerBlock);
+        break;
+      default:
+        uint64_t values[2] = {0x5555555555555555ull & ((1ull << 2 * kRepeats) - 1), 0};
+        AscendC::WholeReduceMax<half>(LargestScore(), largest, values, 1, 1, 1, kFloatsPerBlock);
+        break;
     }
   }
   __aicore__ inline float Largest() { return static_cast<float>(LargestScore().GetValue(0)); }
@@ -210,6 +218,7 @@ class ChunkScores {
     }
     VectorDone();
     CopyBelow(part, query_key, kSide);
+    MaskDiagonals(halves);
     RescaleList(part, kDiagonalElems, kOffElems, power, gated);
     Round(halves[kDiagonalElems], part, kOffElems);
     PreloadBelow(query_key, part, kSide);

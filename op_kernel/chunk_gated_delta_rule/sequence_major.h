@@ -154,15 +154,16 @@ class SequenceMajor {
     solve_.Start(mid);
     solve_.GramToLanes();
     VectorDone();
+    detour_.Measure(mid, 2);
     solve_.ScaleLanes();
     inter_.FetchOut(0);
     loader_.ReceiveValues(next);
     loader_.ValuesToL1(next, 0);
     combine_.FetchProduct(1);
     VectorDone();
+    detour_.Measure(mid, 3);
     inter_.ScaleOut(0);
     solve_.IdentityLanes();
-    detour_.Measure(mid, 2);
     combine_.RestOfProduct(1);
     loader_.ValuesToL1(next, 1);
     VectorDone();

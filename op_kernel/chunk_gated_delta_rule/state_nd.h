@@ -56,8 +56,8 @@ class StateInNd : public InterProducts<Table> {
     AwaitHalves();
   }
 
-  // S to row `row` of a state tensor.
-  __aicore__ inline void Store(const GlobalTensor<StateT>& to, int64_t row) {
+  // S to row `row` of a state tensor. It has never been put together from halves.
+  __aicore__ inline void Store(const GlobalTensor<StateT>& to, int64_t row, bool) {
     const StageScope stage(kCarry);
     for (uint32_t t = 0; t < kTiles; ++t) {
       if (Active(t)) {

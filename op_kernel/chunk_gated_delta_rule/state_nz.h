@@ -33,14 +33,14 @@ class StateInNz : public InterProducts<Table> {
     this->QueryProducts();
   }
 
-  // S to row `row` of a state tensor.
-  __aicore__ inline void Store(const GlobalTensor<StateT>& to, int64_t row) {
+  // S to row `row` of a state tensor; `uncut`: it has not been in halves.
+  __aicore__ inline void Store(const GlobalTensor<StateT>& to, int64_t row, bool uncut) {
     for (uint32_t t = 0; t < kTiles; ++t) {
       if (Active(t)) {
         this->AwaitState(t);
       }
     }
-    rows_.Store(to, row, chunk_.item);
+    rows_.Store(to, row, chunk_.item, uncut);
   }
 
   // --- e^{G_n} S where S is ---

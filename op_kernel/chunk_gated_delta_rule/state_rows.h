@@ -64,12 +64,13 @@ class StateRows {
     AwaitRows(leaving, 0);
     AwaitRows(leaving, 1);
     if (!tiling_.has_state && copy != nullptr) {
-      Store(*copy, row, item);
+      Store(*copy, row, item, false);
     }
   }
 
-  // S, whole in L0C, to row `row` of a state tensor. While a piece leaves, the next becomes rows.
-  __aicore__ inline void Store(const GlobalTensor<StateT>& to, int64_t row, const WorkItem& item) {
+  // S, whole in L0C, to row `row` of a state tensor. While a piece leaves, the next becomes rows. A zero that was put together from halves has
+  // lost its sign; so it does here if S is `uncut`, and a run that was split stores the same bits.
+  __aicore__ inline void Store(const GlobalTensor<StateT>& to, int64_t row, const WorkItem& item, bool uncut) {
     const StageScope stage(kCarry);
     const auto nz = chip_.template Get<kFetched, float>();
     bool leaving[2] = {false, false};
@@ -82,6 +83,10 @@ class StateRows {
       CopyResult(nz, Piece(t, piece), 1, slices_.strips[t] * PieceStrips(piece), 0, 0);
       AwaitRows(leaving, i);
       VectorDone();
+      if (uncut) {
+        AscendC::Adds(nz, nz, 0.0f, PieceElems(t, piece));
+        VectorDone();
+      }
       if constexpr (sizeof(StateT) == sizeof(float)) {
         NzToRows(InRows(i), nz, slices_.strips[t] * kFractal, PieceStrips(piece));
       } else {

@@ -116,3 +116,14 @@ def test_permuted_accumulation_stays_within_the_bars(check_model, name):
 @pytest.mark.parametrize("name", ["qwen", "half-state"])
 def test_both_overflow_modes_agree_within_range(run_model, name):
     assert different_bits(run_model(SUITE[name], overflow="saturate"), run_model(SUITE[name], overflow="inf")) == []
+
+
+@pytest.mark.parametrize("state, bits", [("float32", torch.int32), ("float16", torch.int16)])
+@pytest.mark.parametrize("dim", [64, 128])
+def test_a_state_of_zeros_when_the_sequence_is_split(run_model, dim, state, bits):
+    """Negative numbers that a gate of -inf makes -0: what leaves a run is what enters the second chunk of a longer one."""
+    case = Case(lengths=(128,), nk=1, nv=1, dk=dim, dv=dim, gate="-inf", beta=0.0, state=state, chunk_state=True)
+    whole = run_model(case)
+    part = run_model(replace(case, lengths=(64,)))
+    assert (whole.chunk_state[1] == 0).all()
+    assert torch.equal(part.final_state[0].view(bits), whole.chunk_state[1].view(bits))

@@ -205,3 +205,37 @@ def test_queries_orthogonal_to_their_keys(check):
     x.query = (q - (q * k).sum(-1, keepdim=True) / k.square().sum(-1, keepdim=True) * k).half()
     assert (x.query.double() * k).sum(-1).abs().max() < 2.0**-10
     check(x)
+
+
+@pytest.mark.parametrize("overflow", ["saturate", "inf"])
+@pytest.mark.parametrize("size", [15.0, 100.0, 255.0, 4000.0])
+@pytest.mark.parametrize("gate", [0.0, 3.9])
+def test_scores_that_positive_gates_raise(check_on_backend, gate, size, overflow):
+    """q k e^g, with the mantissa of scale, is up to 4e5."""
+    x = make_inputs(replace(BASE, lengths=(2,), nv=1, dk=16, dv=16, beta="one", gate=gate, state=None, scale=1.9 * 2.0**-12))
+    x.query.zero_()
+    x.key.zero_()
+    x.key[0, 0, 0] = x.key[1, 0, 1] = 1
+    x.query[1, 0, 0] = size
+    check_on_backend("model", x, overflow=overflow)
+
+
+@pytest.mark.parametrize("size", [10.0, 255.0, 257.0, 6e4])
+@pytest.mark.parametrize("others", [0.3, 0.01])
+def test_a_large_product_with_a_later_key(check, size, others):
+    """Nothing comes of it, and the scores of other rows are what they were."""
+    x = make_inputs(replace(BASE, lengths=(16,), nv=1, dk=16, dv=16, beta="one", gate="none", state=None, scale=None))
+    x.key[:, 0] = torch.eye(16)
+    x.query = (others * torch.randn(16, 1, 16, generator=torch.Generator().manual_seed(0))).half()
+    x.query[0] = 0
+    x.query[0, 0, 1] = size
+    check(x)
+
+
+@pytest.mark.parametrize("beta", [0.5, 0.01])
+def test_a_large_score_beside_smaller_ones(check, beta):
+    """A query of norm 300 along its key, without a value; those after it have norm 5."""
+    x = make_inputs(replace(BASE, lengths=(64,), nv=1, dk=128, beta=beta, gate=-0.1, query_norm=5.0, state=None))
+    x.query[0] = 300 * x.key[0]
+    x.value[0] = 0
+    check(x)

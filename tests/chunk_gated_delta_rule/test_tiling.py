@@ -187,3 +187,15 @@ def test_limits(changes, message):
 def test_the_compiled_plan_takes_no_unknown_field():
     with pytest.raises(TypeError, match="expected fields of ProblemDesc, got .*'heads'"):
         _C.plan(total_tokens=64, heads=2)
+
+
+def test_the_compiled_plan_refuses_a_core_that_is_not_there():
+    problem = {"total_tokens": 64, "batch": 1, "key_heads": 1, "value_heads": 1, "key_dim": 16, "value_dim": 16, "core_count": 1}
+    with pytest.raises(ValueError, match="core must be below the number of cores 1, got 1"):
+        _C.items_of_core([64], 1, **problem)
+
+
+def test_the_compiled_plan_refuses_an_infinite_scale():
+    problem = {"total_tokens": 64, "batch": 1, "key_heads": 1, "value_heads": 1, "key_dim": 16, "value_dim": 16, "scale": float("inf")}
+    with pytest.raises(ValueError, match="scale must be finite, got inf"):
+        _C.plan(**problem)

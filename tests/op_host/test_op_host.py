@@ -172,9 +172,10 @@ def test_tiling_follows_the_platform(cann):
         ({G: ((4, 272), FLOAT)}, "operand 'beta': expected shape [4, 272], got [4, 264]"),
         ({STATE: ((2, 4, 32, 48), FLOAT)}, "operand 'initial_state': expected shape [3, 4, 32, 48]"),
         ({CHUNK_STATE: ((5, 4, 32, 48), FLOAT)}, "operand 'chunk_state': expected shape [6, 4, 32, 48], got [5, "),
+        ({CHUNK_STATE: ((6, 4, 32, 48), HALF)}, "operand 'chunk_state' must be of the state's dtype"),
         ({G: ((4, 200), FLOAT), BETA: ((4, 200), FLOAT)}, "gate_stride_elems must be at least total_tokens + 64"),
     ],
-    ids=["key", "rank", "tokens", "heads", "beta", "state", "chunk_state", "pitch"],
+    ids=["key", "rank", "tokens", "heads", "beta", "state", "chunk_state", "chunk_state_dtype", "pitch"],
 )
 def test_wrong_shapes_are_one_line(cann, capfd, changes, message):
     assert tile(cann, shapes() | changes) is None

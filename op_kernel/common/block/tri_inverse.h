@@ -8,7 +8,7 @@
 namespace chunk_gdr {
 
 // Row i of X is e_i + sum_{j < i} A_ij X_j: X starts as the identity, and column by column j of A, times row j of X, is added to all rows
-// below. a: [16][16][2][4] of ToLanes, of which only the strictly lower part is read; x: [16][8][2][4] of FromLanes, a row of all four one
+// below. a: [16][16][2][4] of ToLanes, of which the strictly lower part is read, and the diagonal by DiagonalExtremes; x: [16][8][2][4] of FromLanes, a row of all four one
 // repeat. The Vector queue must be done between the calls.
 constexpr uint8_t kRowOfX = 8;  // blocks
 constexpr uint8_t kRowOfA = 16;
@@ -25,7 +25,7 @@ __aicore__ inline void SetIdentityLanes(const LocalTensor<float>& x) {
   AscendC::Duplicate(x[kHalfRows * kRepeatFloats], 1.0f, second, kHalfRows, 1, kStep);
 }
 
-// a's row i times factor i of [16][2][4], as far as it is read: strictly below the diagonal.
+// a's row i times factor i of [16][2][4], as far as it is read: on and below the diagonal.
 __aicore__ inline void ScaleLanesRows(const LocalTensor<float>& a, const LocalTensor<float>& factors) {
   constexpr uint32_t kHalfRows = kFractal / 2;
   for (uint32_t first = 0; first < kFractal; first += kHalfRows) {  // of the columns, and of the rows that reach below them

@@ -328,7 +328,7 @@ class ChunkParallel {
     inter_.Finish();
   }
 
-  // One round further in the lanes ahead of the state alone, before the first chunk meets it.
+  // One round further in the lanes ahead of the state, before the first chunk meets it; the same steps without the others.
   __aicore__ inline void AdvanceAhead(const Chunk& done, const Chunk& next, const Chunk& mid, const Chunk& fetch) {
     scores_.Start(mid);
     decays_.ShiftStep(0);

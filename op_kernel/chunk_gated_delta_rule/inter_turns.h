@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chunk-parallel: the steps of the inter-chunk lane that differ. A core has at most half of a wide Dv, so a single slice is the whole; while a
-// store keeps MTE3 dark the Vector queue splits -e^G K S^T itself; and products start with what has arrived of their operands, while what
-// they wait for is on its way.
+// Chunk-parallel: the steps of the inter-chunk lane that differ. A core has at most half of a wide Dv, so a single slice is the whole.
+// While a store keeps MTE3 dark the Vector queue splits -e^G K S^T itself; and products start with what has arrived of their operands,
+// while what they wait for is on its way.
 #ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_INTER_TURNS_H_
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_INTER_TURNS_H_
 

@@ -145,7 +145,7 @@ std::string WhatItTakes(const ProblemDesc& problem, int32_t max_columns) {
 // the cores that share a v-head share that out too, which costs the way through GM. The choice is the one whose slowest core is predicted
 // to end first, were all sequences equally long.
 void ChooseSchedule(LaunchPlan& plan, const ProblemDesc& problem) {
-  constexpr int32_t kRoundsApart[] = {0, 2, 4, 8, 16};
+  constexpr int32_t kRoundsApart[] = {0, 2, 4, 6, 8, 16};
   const int64_t length = CeilDiv(problem.total_tokens, std::max<int64_t>(problem.batch, 1));
   const int32_t max_columns = MaxItemColumns(plan.bucket, problem.state_layout);
   int64_t least_cycles = std::numeric_limits<int64_t>::max();

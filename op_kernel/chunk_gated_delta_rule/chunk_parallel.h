@@ -88,7 +88,6 @@ class ChunkParallel {
   __aicore__ inline void Meet(bool meets) {
     if (meets) {
       AscendC::SyncAll(gm_.sync, chip_.template Get<kGateWork, int32_t>());
-      Handoff<HardEvent::MTE3_V>(kConstantsCopied);  // its flags have left
     }
   }
 

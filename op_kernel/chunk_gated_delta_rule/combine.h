@@ -204,7 +204,7 @@ class ChunkCombine {
     weight_ready_ = false;
   }
 
-  // Rows of T times F, once P has been made of T: back from L1, block row by block row.
+  // Rows of T times F, once P has been made of T: back from L1, block row by block row. MTE1 has waited for what was sent from here.
   __aicore__ inline void MeetRowDecay() {
     const StageScope stage(kCombine);
     const auto halves = Get<kCombineHalves, half>();
@@ -212,7 +212,6 @@ class ChunkCombine {
     const auto rest = rows[kListElems];
     const auto decays = Product();
     const auto factor = decays[kChunk];  // [16, 16]
-    Handoff<HardEvent::V_MTE1>(kRowOfTFree);
     AscendC::DataCopy(decays.template ReinterpretCast<half>(), Get<kRowDecayL1, half>()[chunk_.Handover() * 2 * kChunk], 2 * kChunk);
     for (uint32_t row = 0; row < kSide; ++row) {
       const uint32_t elems = (row + 1) * kFractalElems;

@@ -65,7 +65,6 @@ class ChunkDecays {
     }
     Handoff<HardEvent::MTE3_V>(kScoresLeft);
     AscendC::Duplicate(decays, 1.0f, kLowerElems);
-    VectorDone();
   }
 
   // s, f, and the column factors of T, L and P.

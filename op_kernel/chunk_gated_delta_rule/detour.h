@@ -68,6 +68,7 @@ class Detour {
     if (gated) {
       decays_.ToRowDecay();
     }
+    VectorDone();
   }
 
   // A chunk whose P is in UB.

@@ -45,8 +45,8 @@ enum VToM : int32_t { kOutPreloaded = 0 };
 enum Mte2ToMte1 : int32_t { kRowsArrived = 0, kSlotArrived = 2, kFactorsArrived = 4 };
 enum Mte1ToMte2 : int32_t { kRowsRead = 0, kSlotRead = 2 };
 // and of either turn
-enum VToMte1 : int32_t { kStagingFree = 0, kFactorsRead = 1, kRowOfTFree = 2 };  // the last one and
-enum Mte1ToV : int32_t { kFactorsInUb = 0, kRowOfTInUb = 1 };                    // this last one: any schedule, see detour.h
+enum VToMte1 : int32_t { kStagingFree = 0, kFactorsRead = 1 };
+enum Mte1ToV : int32_t { kFactorsInUb = 0, kRowOfTInUb = 1 };  // the last one: any schedule, see detour.h
 enum Mte1ToMte3 : int32_t { kStaged = 0 };
 
 }  // namespace chunk_gdr

@@ -93,7 +93,6 @@ class ChunkSolve {
       VectorDone();
       InvertColumn(column);
     }
-    VectorDone();
   }
 
  private:

@@ -43,11 +43,11 @@ constexpr Count kStoreStateCost = {148, -41.3, -17.6, 22.4};
 // Chunk-parallel: a chunk; what one of one's own, on its way to a slot, adds before the first meeting, where nothing runs beside it (in
 // the place of r: by slice of Dv, for where they are many, own chunks come one by one), and later; a meeting of all cores; what comes
 // once (in the place of r: with a state).
-constexpr Count kSharedChunkCost = {1702, 305.0, 450.7, -44.7};
-constexpr Count kEarlyChunkCost = {2901, 182.2, 0.0, 0.0};
-constexpr Count kLateChunkCost = {1298, -293.0, 0.0, 0.0};
-constexpr Count kMeetingCost = {3274, 0.0, 0.0, 0.0};
-constexpr Count kSharedItemCost = {7423, 1075.4, 0.0, 0.0};
+constexpr Count kSharedChunkCost = {2176, 202.3, 433.8, -20.3};
+constexpr Count kEarlyChunkCost = {3405, 851.2, 0.0, 0.0};
+constexpr Count kLateChunkCost = {2381, -194.2, 0.0, 0.0};
+constexpr Count kMeetingCost = {3624, 0.0, 0.0, 0.0};
+constexpr Count kSharedItemCost = {6480, 637.0, 0.0, 0.0};
 
 // With the state in rows a chunk takes more than in NZ, and what enters and leaves is as it is in GM.
 constexpr Count kStateInRowsCost = {124, -21.3, -3.4, 33.9};

@@ -60,8 +60,8 @@ constexpr uint32_t kTiles = 2;            // slices of Dv that take turns on the
 constexpr uint32_t kTurns = 2;            // chunk-parallel: chunks that the inter-chunk lane runs in a round,
 constexpr uint32_t kL1Rounds = 2;         // rounds whose rows are in L1 at a time,
 constexpr uint32_t kSlotRows = 3 * kChunk;  // and those rows: k, q, v
-constexpr uint32_t kPowersAt = kChunk * kBlockBytes / 4 + 2 * kRepeatFloats;  // of a slot's factors: -e^G as [BT, 8], 128 times e^{G_n} / p,
-constexpr uint32_t kFactorElems = kPowersAt + 2 * kBlockBytes / 4;               // and a block of p and one of u (detour.h); fp32
+constexpr uint32_t kPowersAt = kChunk * kFractal + 2 * kRepeatFloats;  // of a slot's factors: e^G as [BT, 16], two repeats of e^{G_n} / p,
+constexpr uint32_t kFactorElems = kPowersAt + 2 * kBlockBytes / 4;     // and a block of p and one of u (detour.h); fp32
 constexpr uint32_t kCubeSlots = 2;
 constexpr uint32_t kSlotElems = kL0ABytes / kCubeSlots / 2;
 // From one diagonal block of a list to the next where they lie apart: a transposition that reaches for all of them meets different bank

@@ -45,13 +45,13 @@ class ChunkHandover {
 
   // The factors of a chunk whose diagonal blocks are through; T and P of the one before it. In one go, because what MTE3 promises after a
   // store comes true when the store has arrived.
-  __aicore__ inline void Store(const Chunk& next, const Chunk& done, const LocalTensor<float>& factors) {
-    Handoff<HardEvent::V_MTE3>(kSlotReady);
+  __aicore__ inline void Store(const Chunk& next, const Chunk& done) {
+    Handoff<HardEvent::V_MTE3>(kOutRowsReady);  // the rows of out have left
     if (next.HasTokens()) {
       const StageScope stage(kSolve);
       const int64_t slot = Slot(next);
       AscendC::DataCopy(gm_.slots[slot + kSlotShift], Get<kShiftDiagonal, half>(), kDiagonalElems);
-      AscendC::DataCopy(gm_.slots[slot + kSlotFactors], factors.template ReinterpretCast<half>(), 2 * kFactorElems);
+      AscendC::DataCopy(gm_.slots[slot + kSlotFactors], Get<kDecays, half>(), 2 * kFactorElems);
     }
     if (done.HasTokens()) {
       const StageScope stage(kOutWeight);
@@ -118,7 +118,7 @@ class ChunkHandover {
     Signal<HardEvent::MTE2_MTE1>(kSlotArrived + t);
   }
 
-  // -e^G, the factor of K S^T, to where that of Q S^T is made of it, once those of the turn before have been used.
+  // e^G to where the factors of the inter-chunk lane are made of it, once those of the turn before have been used.
   __aicore__ inline void FactorsToUb(const Chunk& chunk) {
     if (!chunk.HasTokens()) {
       return;
@@ -127,10 +127,8 @@ class ChunkHandover {
     const uint32_t t = chunk.Turn();
     Handoff<HardEvent::V_MTE1>(kFactorsRead);
     Await<HardEvent::MTE2_MTE1>(kFactorsArrived + t);
-    for (uint32_t block = 0; block < 2; ++block) {  // of a row of 16
-      AscendC::DataCopy(Get<kKeyDecay, half>()[block * kHalvesPerBlock], Factors(t), AscendC::DataCopyParams(kChunk, 1, 0, 1));
-    }
-    AscendC::DataCopy(Get<kChunkDecay, half>(), Factors(t)[2 * kChunk * kFloatsPerBlock], 2 * 2 * kRepeatFloats);
+    AscendC::DataCopy(Get<kKeyDecay, half>(), Factors(t), 2 * kChunk * kFractal);
+    AscendC::DataCopy(Get<kChunkDecay, half>(), Factors(t)[2 * kChunk * kFractal], 2 * 2 * kRepeatFloats);
     AscendC::DataCopy(Get<kPowers, half>()[2 * t * kHalvesPerBlock], Factors(t)[2 * kPowersAt], 2 * kHalvesPerBlock);
     Signal<HardEvent::MTE1_V>(kFactorsInUb);
   }
@@ -142,7 +140,15 @@ class ChunkHandover {
     const StageScope stage(kLoad);
     Await<HardEvent::MTE1_V>(kFactorsInUb);
     Signal<HardEvent::V_S>(kPowersInUb);
-    AscendC::Muls(Get<kQueryDecay, float>(), Get<kKeyDecay, float>(), -tiling_.scale_mantissa, kChunk * kFractal);
+    AscendC::Muls(Get<kQueryDecay, float>(), Get<kKeyDecay, float>(), tiling_.scale_mantissa, kChunk * kFractal);
+  }
+
+  __aicore__ inline void KeyFactors(const Chunk& chunk) {
+    if (!chunk.HasTokens()) {
+      return;
+    }
+    const StageScope stage(kLoad);
+    AscendC::Muls(Get<kKeyDecay, float>(), Get<kKeyDecay, float>(), -1.0f, kChunk * kFractal);
   }
 
   // p and u of the chunk whose factors are in UB, read long after they came.

@@ -199,12 +199,13 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     for (uint32_t i = FirstOf(t); i < EndOf(t); ++i) {
       if (Active(i)) {
         const StageScope stage(kState);
-        AscendC::Muls(out_.Scaled(i, slices_), out_.ToScale(i, slices_), tiling_.scale_power / powers_.out, slices_.ValueElems(i));
+        const LocalTensor<float> out = out_.ToScale(i, slices_);
+        AscendC::Muls(out, out, tiling_.scale_power / powers_.out, slices_.ValueElems(i));
       }
     }
   }
 
- protected:
+ private:
   using Base = typename StateIn<Table::kLayout, Table, StateT>::Type;
   using Base::Active;
   using Base::chip_;
@@ -212,7 +213,6 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
   using Base::powers_;
   using Base::RowFractals;
   using Base::slices_;
-  using Base::slots_;
 
   // A fresh S, which is a row of chunk_state too; of final_state, if it meets no token.
   __aicore__ inline void EnterState() {

@@ -164,19 +164,6 @@ class InterProducts {
       Await<HardEvent::MTE3_MTE1>(t);
     }
     LoadBWholeTransposed(slots_.B(slot), Of<kStateHiL1, half>(t), lo);
-    const auto rows = Of<kRowsC, float>(t);
-    if constexpr (Compensated::kState && kShares) {
-      if (from_slots_) {  // lo is still on its way
-        slots_.Loaded(slot);
-        Multiply(rows, slots_.A(slot), slots_.B(slot), kSide, n, slices_.k, Onto::kNothing);
-        Await<HardEvent::MTE3_MTE1>(t);
-        LoadBWholeTransposed(slots_.B(slot, lo), Of<kStateLoL1, half>(t), lo);
-        slots_.LoadedRest(slot);
-        Multiply(rows, slots_.A(slot), slots_.B(slot, lo), kSide, n, slices_.k, Onto::kLast);
-        Signal<HardEvent::M_V>(t);
-        return;
-      }
-    }
     if constexpr (Compensated::kState) {
       if constexpr (kStateInL0C) {
         Await<HardEvent::MTE3_MTE1>(t);
@@ -184,7 +171,7 @@ class InterProducts {
       LoadBWholeTransposed(slots_.B(slot, lo), Of<kStateLoL1, half>(t), lo);
     }
     slots_.Loaded(slot);
-    MultiplyHiLo<false, Compensated::kState>(rows, slots_.A(slot_of_[0]), slots_.B(slot), kSide, n, slices_.k);
+    MultiplyHiLo<false, Compensated::kState>(Of<kRowsC, float>(t), slots_.A(slot_of_[0]), slots_.B(slot), kSide, n, slices_.k);
     Signal<HardEvent::M_V>(t);
   }
 
@@ -210,11 +197,7 @@ class InterProducts {
 
   __aicore__ inline void OpenChunk(const Chunk& chunk) {
     chunk_ = chunk;
-    if (from_slots_) {
-      slices_.TakeWhole(chunk_.VStrips());
-    } else {
-      slices_.Cut(chunk_.VStrips());
-    }
+    slices_.Cut(chunk_.VStrips());
     for (uint32_t t = 0; t < kTiles; ++t) {
       state_ready_[t] = false;
     }

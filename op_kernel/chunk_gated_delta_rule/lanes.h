@@ -7,7 +7,7 @@
 #include "decays.h"
 #include "detour.h"
 #include "handover.h"
-#include "inter_turns.h"
+#include "inter_chunk.h"
 #include "loader.h"
 #include "scores.h"
 #include "solve.h"
@@ -53,7 +53,7 @@ struct Lanes {
   ChunkSolve<Table> solve;
   ChunkCombine<Table> combine;
   Detour<Table> detour;
-  InterTurns<Table, StateT> inter;
+  InterChunk<Table, StateT> inter;
   ChunkHandover<Table, StateT> handover;
 };
 

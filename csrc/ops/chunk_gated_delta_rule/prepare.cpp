@@ -63,7 +63,7 @@ host::ProblemDesc Describe(const Arguments& args, const Sizes& sizes, uint32_t c
   desc.core_count = cores;
   desc.state_layout = ChosenStateLayout();
   if (const char* schedule = std::getenv("CHUNK_GDR_SCHEDULE"); schedule != nullptr && *schedule != '\0') {
-    host::SetSchedule(desc, schedule);
+    desc.schedule = host::ScheduleFromName(schedule);
   }
   return desc;
 }

@@ -25,8 +25,7 @@ DIMS = [*itertools.product(range(1, 9), repeat=2)]  # strips of k and v
 FEW, MANY = 4, 8  # chunks
 SHARED_DIMS = ((4, 4), (5, 5), (6, 6), (8, 8), (2, 7), (8, 3))
 SHARED_CORES = (2, 4, 8)
-SHARED_CHUNKS = (1, 4, 9, 24, 41, 100)
-SHARED_ROUNDS_APART = (2, 4, 8, 16)
+SHARED_CHUNKS = (1, 2, 4, 9, 13, 24, 41, 64, 100)
 GM_LATENCY, GM_BYTES_PER_CYCLE = 700, 17
 
 
@@ -128,10 +127,10 @@ def shared_fit(fits: dict[str, Fit]) -> dict[str, Fit]:
     meeting (in the place of r: by slice), and after it; meetings; and what comes once (in that of r: with a state).
     """
     rows, values = [], []
-    for (r, v_strips), cores, chunks, apart in itertools.product(SHARED_DIMS, SHARED_CORES, SHARED_CHUNKS, SHARED_ROUNDS_APART):
+    for (r, v_strips), cores, chunks in itertools.product(SHARED_DIMS, SHARED_CORES, SHARED_CHUNKS):
         state = None if chunks % 2 else "float32"
         case = Case(lengths=(CHUNK * chunks,), nk=1, nv=1, dk=16 * r, dv=16 * v_strips, state=state)
-        with tiling.schedule(f"chunk-parallel:{apart}"):
+        with tiling.schedule("chunk-parallel"):
             p, cycles = plan_of_case(case, cores), cycles_of(case, cores)
         s, own = p.v_tile_dim // 16, -(-chunks // p.v_tiles)
         early = min(own, 2 * p.rounds_apart // p.v_tiles + 1)

@@ -50,6 +50,7 @@ class ChunkGatedDeltaRule {
  private:
   // Tiles in L1 that depend on nothing but the chunk length, and zeros above the diagonals.
   __aicore__ inline void BuildConstants() {
+    const bool shares = IsChunkParallel<Table>(tiling_);  // P and diag(s / p) are in slots
     const StageScope stage(Table::kTable.rows[kConstantsUb].first_stage);
     BuildCausalMask(Get<kCausalMask, half>());
     BuildGateMask(Get<kGateMask, half>());
@@ -69,9 +70,11 @@ class ChunkGatedDeltaRule {
     }
     for (uint32_t h = 0; h < 2; ++h) {
       ConstantToL1(Get<kLL1, half>()[h * kTileElems], kTileElems);
-      ConstantToL1(Get<kOutWeightL1, half>()[h * kTileElems], kTileElems);
+      if (!shares) {
+        ConstantToL1(Get<kOutWeightL1, half>()[h * kTileElems], kTileElems);
+      }
     }
-    for (uint32_t h = 0; h < kHandovers; ++h) {
+    for (uint32_t h = 0; h < kHandovers && !shares; ++h) {
       ConstantToL1(Get<kShiftL1, half>()[h * kTileElems], kTileElems);
     }
     for (uint32_t h = 0; h < kHandovers * 2; ++h) {

@@ -63,16 +63,21 @@ class ChunkHandover {
 
   // The factors of a chunk whose diagonal blocks are through.
   __aicore__ inline void StoreFactors(const Chunk& next, const LocalTensor<float>& factors) {
-    Handoff<HardEvent::V_MTE3>(kSlotReady);
+    factors_stored_ = next.HasTokens();
     if (next.HasTokens()) {
       const StageScope stage(kSolve);
       const int64_t slot = Slot(next);
+      Handoff<HardEvent::V_MTE3>(kSlotReady);
       AscendC::DataCopy(gm_.slots[slot + kSlotShift], Get<kShiftDiagonal, half>(), kDiagonalElems);
       AscendC::DataCopy(gm_.slots[slot + kSlotFactors], factors.template ReinterpretCast<half>(), 2 * kFactorElems);
+      Signal<HardEvent::MTE3_V>(kSlotLeft);
     }
-    Signal<HardEvent::MTE3_V>(kSlotLeft);
   }
-  __aicore__ inline void AwaitFactors() { Await<HardEvent::MTE3_V>(kSlotLeft); }
+  __aicore__ inline void AwaitFactors() {
+    if (factors_stored_) {
+      Await<HardEvent::MTE3_V>(kSlotLeft);
+    }
+  }
 
   // --- from GM ---
 
@@ -211,6 +216,7 @@ class ChunkHandover {
   const Tensors& gm_;
   const ChunkGatedDeltaRuleTiling& tiling_;
   bool stored_ = false;  // T and P, in this round
+  bool factors_stored_ = false;
   bool rows_read_[kTurns] = {};
   bool slot_read_[kTurns] = {};
 };

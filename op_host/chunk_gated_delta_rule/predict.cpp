@@ -44,9 +44,9 @@ constexpr Count kStoreStateCost = {148, -41.3, -17.6, 22.4};
 // the place of r: by slice of Dv, for where they are many, own chunks come one by one), and later; a meeting of all cores; what comes
 // once (in the place of r: with a state).
 constexpr Count kSharedChunkCost = {1702, 305.0, 450.7, -44.7};
-constexpr Count kEarlyChunkCost = {2901, 182.2, 0.0, 0.0};
+constexpr Count kEarlyChunkCost = {3500, 182.2, 0.0, 0.0};
 constexpr Count kLateChunkCost = {1298, -293.0, 0.0, 0.0};
-constexpr Count kMeetingCost = {3274, 0.0, 0.0, 0.0};
+constexpr Count kMeetingCost = {2650, 0.0, 0.0, 0.0};
 constexpr Count kSharedItemCost = {7423, 1075.4, 0.0, 0.0};
 
 // With the state in rows a chunk takes more than in NZ, and what enters and leaves is as it is in GM.

@@ -87,8 +87,8 @@ enum Buffer : uint32_t {
   kCausalMask,    // [16, 16] fp16: 1 on and below the diagonal, 0 above
   kGateMask,      // [16, 16] fp16: row j keeps the tokens after j
   kIdentity,      // [16, 16] fp16
-  kRows0,         // k rows, then v rows, as in GM
-  kRows1,         // q rows
+  kRows0,         // k rows, then v rows, as in GM; chunk-parallel: halves of P of every other chunk, then hi of T on its way to GM
+  kRows1,         // q rows; chunk-parallel: those of the others, then lo of T
   kGate, kBeta,   // [BT]
   kVectors,       // per-token factors of the chunks on their way, see TokenVector
   kGateHalves,    // gate pieces
@@ -159,6 +159,8 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   constexpr uint32_t T = kChunk, D = kBucket, W = kFractal, P = kNd ? D : PieceCols(kBucket);
   constexpr uint32_t V = TileCols(kVCols), V1 = kNd ? OtherTileCols(kVCols) : V;
   constexpr uint32_t kNorm = D * T;
+  constexpr uint32_t kStagedCols = 3 * kLowerBlocks * kFractalElems / T;
+  constexpr uint32_t kRowCols = kShared && D < kStagedCols ? kStagedCols : D;
   constexpr uint32_t kPieceRows = V * P > T * V ? V * P / W : T * V / W;
   constexpr uint32_t kHalves = 2 * T > D ? 2 * T : D;
   static_assert(kNd || 2 * P <= kHalves, "a piece of a slice of S passes where its halves are, in fp32");
@@ -174,8 +176,8 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   ub(kCausalMask, "causal_mask", H, W, W, kLoad, kState);
   ub(kGateMask, "gate_mask", H, W, W, kLoad, kState);
   ub(kIdentity, "identity", H, W, W, kLoad, kState);
-  ub(kRows0, "key_or_value_rows", H, T, D, kLoad, kState);
-  ub(kRows1, "query_rows", H, T, D, kLoad, kState);
+  ub(kRows0, "key_or_value_rows", H, T, kRowCols, kLoad, kState);
+  ub(kRows1, "query_rows", H, T, kRowCols, kLoad, kState);
   ub(kGate, "gate", F, 1, T, kLoad, kState);
   ub(kBeta, "beta", F, 1, T, kLoad, kState);
   ub(kVectors, "token_vectors", F, kHandovers * kTokenVectors, T, kLoad, kState);

@@ -169,7 +169,7 @@ class ChunkCombine {
       return;
     }
     const StageScope stage(kOutWeight);
-    Round(Get<kOutWeightHalves, half>(), OutWeight(0), kLowerElems);
+    Round(OutWeightHalves(), OutWeight(0), kLowerElems);
   }
 
   __aicore__ inline void RestOfOutWeight() {
@@ -177,7 +177,7 @@ class ChunkCombine {
       return;
     }
     const StageScope stage(kOutWeight);
-    SubtractHi(OutWeight(0), Get<kOutWeightHalves, half>(), kLowerElems);
+    SubtractHi(OutWeight(0), OutWeightHalves(), kLowerElems);
   }
 
   __aicore__ inline void RoundOutWeightRest() {
@@ -186,7 +186,7 @@ class ChunkCombine {
     }
     const StageScope stage(kOutWeight);
     if constexpr (Compensated::kOutWeight) {
-      Round(Get<kOutWeightHalves, half>()[kLowerElems], OutWeight(0), kLowerElems);
+      Round(OutWeightHalves()[kLowerElems], OutWeight(0), kLowerElems);
     }
     weight_ready_ = true;
   }
@@ -398,6 +398,10 @@ class ChunkCombine {
 
   __aicore__ inline LocalTensor<half> T() { return Get<kTL1, half>()[chunk_.Handover() * 2 * kTileElems]; }
   __aicore__ inline LocalTensor<half> Gram() { return Get<kGramL1, half>()[chunk_.Handover() * 2 * kOffElems]; }
+  // Where they go to a slot, two chunks take turns.
+  __aicore__ inline LocalTensor<half> OutWeightHalves() {
+    return !hands_over_ ? Get<kOutWeightHalves, half>() : chunk_.Handover() == 0 ? Get<kRows0, half>() : Get<kRows1, half>();
+  }
   __aicore__ inline LocalTensor<float> OutWeight(uint32_t late) { return Get<kOutWeight32, float>()[late * kRepeatFloats]; }
 
   template <uint32_t kId, typename U>

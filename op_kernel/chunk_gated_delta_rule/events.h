@@ -27,6 +27,7 @@ enum MToV : int32_t { kOutReady = 2, kScoresProduct = 4, kCombineProduct = 5 }; 
 enum Mte3ToV : int32_t {
   kStateRowsLeft = 0,
   kConstantsCopied = 2,
+  kTilesLeft = 2,  // chunk-parallel, between two meetings
   kOutRowsLeft = 3,
   kScoresLeft = 4,
   kSlotLeft = 5,        // chunk-parallel, which is for kNz

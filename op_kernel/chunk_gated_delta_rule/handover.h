@@ -24,45 +24,60 @@ class ChunkHandover {
 
   // --- to the slots ---
 
-  // T from L1 to UB, into the place of P in fp32, which was split in the round before.
+  // T from L1 to UB, behind the halves of P.
   __aicore__ inline void StageT(const Chunk& done) {
     if (!done.HasTokens()) {
       return;
     }
     const StageScope stage(kOutWeight);
-    const auto t = Get<kTL1, half>()[done.Handover() * 2 * kTileElems];
-    const auto staged = Get<kOutWeight32, half>();
     Handoff<HardEvent::V_MTE1>(kStagingFree);
-    for (uint32_t row = 0; row < kBlocksPerSide; ++row) {
-      const uint32_t blocks = row + 1;
-      AscendC::DataCopy(staged[RowBegin(row)], t[row * kBlocksPerSide * kFractalElems],
-                        AscendC::DataCopyParams(2, static_cast<uint16_t>(blocks * kFractal),
-                                                static_cast<uint16_t>((kBlocksPerSide * kBlocksPerSide - blocks) * kFractal),
-                                                static_cast<uint16_t>((kLowerBlocks - blocks) * kFractal)));
+    for (uint32_t h = 0; h < 2; ++h) {
+      const auto t = Get<kTL1, half>()[(done.Handover() * 2 + h) * kTileElems];
+      for (uint32_t row = 0; row < kBlocksPerSide; ++row) {
+        AscendC::DataCopy(Staged(h)[2 * kLowerElems + RowBegin(row)], t[row * kBlocksPerSide * kFractalElems],
+                          (row + 1) * kFractalElems);
+      }
     }
     Signal<HardEvent::MTE1_MTE3>(kStaged);
   }
 
-  // The factors of a chunk whose diagonal blocks are through; T and P of the one before it. In one go, because what MTE3 promises after a
-  // store comes true when the store has arrived.
-  __aicore__ inline void Store(const Chunk& next, const Chunk& done, const LocalTensor<float>& factors) {
-    Handoff<HardEvent::V_MTE3>(kSlotReady);
-    if (next.HasTokens()) {
-      const StageScope stage(kSolve);
-      const int64_t slot = Slot(next);
-      AscendC::DataCopy(gm_.slots[slot + kSlotShift], Get<kShiftDiagonal, half>(), kDiagonalElems);
-      AscendC::DataCopy(gm_.slots[slot + kSlotFactors], factors.template ReinterpretCast<half>(), 2 * kFactorElems);
-    }
+  // T and P of a chunk. What MTE3 promises after a store comes true when the store has arrived.
+  __aicore__ inline void Store(const Chunk& done) {
     if (done.HasTokens()) {
       const StageScope stage(kOutWeight);
       const int64_t slot = Slot(done);
-      AscendC::DataCopy(gm_.slots[slot + kSlotOutWeight], Get<kOutWeightHalves, half>(), 2 * kLowerElems);
-      Await<HardEvent::MTE1_MTE3>(kStaged);
-      AscendC::DataCopy(gm_.slots[slot + kSlotT], Get<kOutWeight32, half>(), 2 * kLowerElems);
+      Await<HardEvent::MTE1_MTE3>(kStaged);  // V was through with P before T was staged
+      AscendC::DataCopy(gm_.slots[slot + kSlotOutWeight], Staged(done.Handover()), 2 * kLowerElems);
+      for (uint32_t h = 0; h < 2; ++h) {
+        AscendC::DataCopy(gm_.slots[slot + kSlotT + h * kLowerElems], Staged(h)[2 * kLowerElems], kLowerElems);
+      }
+      Signal<HardEvent::MTE3_V>(kTilesLeft);
     }
-    Signal<HardEvent::MTE3_V>(kSlotLeft);
+    stored_ = done.HasTokens();
   }
-  __aicore__ inline void AwaitStore() { Await<HardEvent::MTE3_V>(kSlotLeft); }
+  __aicore__ inline void AwaitStore() {
+    if (stored_) {
+      Await<HardEvent::MTE3_V>(kTilesLeft);
+    }
+  }
+
+  // The factors of a chunk whose diagonal blocks are through.
+  __aicore__ inline void StoreFactors(const Chunk& next, const LocalTensor<float>& factors) {
+    factors_stored_ = next.HasTokens();
+    if (next.HasTokens()) {
+      const StageScope stage(kSolve);
+      const int64_t slot = Slot(next);
+      Handoff<HardEvent::V_MTE3>(kSlotReady);
+      AscendC::DataCopy(gm_.slots[slot + kSlotShift], Get<kShiftDiagonal, half>(), kDiagonalElems);
+      AscendC::DataCopy(gm_.slots[slot + kSlotFactors], factors.template ReinterpretCast<half>(), 2 * kFactorElems);
+      Signal<HardEvent::MTE3_V>(kSlotLeft);
+    }
+  }
+  __aicore__ inline void AwaitFactors() {
+    if (factors_stored_) {
+      Await<HardEvent::MTE3_V>(kSlotLeft);
+    }
+  }
 
   // --- from GM ---
 
@@ -171,6 +186,8 @@ class ChunkHandover {
   }
 
  private:
+  __aicore__ inline LocalTensor<half> Staged(uint32_t i) { return i == 0 ? Get<kRows0, half>() : Get<kRows1, half>(); }
+
   // Elements before row `row` of blocks of T as a list.
   static constexpr __aicore__ uint32_t RowBegin(uint32_t row) { return row * (row + 1) / 2 * kFractalElems; }
 
@@ -198,6 +215,8 @@ class ChunkHandover {
   OnChip<Table>& chip_;
   const Tensors& gm_;
   const ChunkGatedDeltaRuleTiling& tiling_;
+  bool stored_ = false;  // T and P, in this round
+  bool factors_stored_ = false;
   bool rows_read_[kTurns] = {};
   bool slot_read_[kTurns] = {};
 };

@@ -47,7 +47,7 @@ constexpr Count kSharedChunkCost = {1702, 305.0, 450.7, -44.7};
 constexpr Count kEarlyChunkCost = {3500, 182.2, 0.0, 0.0};
 constexpr Count kLateChunkCost = {1298, -293.0, 0.0, 0.0};
 constexpr Count kMeetingCost = {2650, 0.0, 0.0, 0.0};
-constexpr Count kSharedItemCost = {7423, 1075.4, 0.0, 0.0};
+constexpr Count kSharedItemCost = {6900, 1075.4, 0.0, 0.0};
 
 // With the state in rows a chunk takes more than in NZ, and what enters and leaves is as it is in GM.
 constexpr Count kStateInRowsCost = {124, -21.3, -3.4, 33.9};

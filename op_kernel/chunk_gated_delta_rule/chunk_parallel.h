@@ -72,8 +72,8 @@ class ChunkParallel {
       next = mid;
       mid = fetch;
     }
-    StoreOut(before);
-    AwaitOut();
+    inter_.CopyOut(before.turn0);  // behind them V has handed over the state
+    inter_.CopyOut(before.turn1);
   }
 
  private:
@@ -93,21 +93,31 @@ class ChunkParallel {
     }
   }
 
-  // The rows of out of the round before.
-  __aicore__ inline void StoreOut(const Round& before) {
-    Handoff<HardEvent::V_MTE3>(kOutRowsReady);
+  // The rows of out of the round before, if it had a chunk; `handed_over`: V has handed over something to MTE3 since.
+  __aicore__ inline void StoreOut(const Round& before, bool handed_over) {
+    out_leaves_ = before.turn0.HasTokens();
+    if (!out_leaves_) {
+      return;
+    }
+    if (!handed_over) {
+      Handoff<HardEvent::V_MTE3>(kOutRowsReady);
+    }
     inter_.CopyOut(before.turn0);
     inter_.CopyOut(before.turn1);
     Signal<HardEvent::MTE3_V>(kOutRowsLeft);
   }
-  __aicore__ inline void AwaitOut() { Await<HardEvent::MTE3_V>(kOutRowsLeft); }
+  __aicore__ inline void AwaitOut() {
+    if (out_leaves_) {
+      Await<HardEvent::MTE3_V>(kOutRowsLeft);
+    }
+  }
 
   // One round further in every lane; a list of steps like that of sequence_major.h, and searched for in the same way.
   __aicore__ inline void Advance(const Round& before, const Round& r, const Chunk& done, const Chunk& next, const Chunk& mid,
                                  const Chunk& fetch) {
     inter_.Start(r.turn0, {});
     loader_.RowsInL1(mid);
-    StoreOut(before);
+    StoreOut(before, false);
     decays_.ShiftStep(0);
     loader_.GateStep(mid, 0);
     loader_.FactorStep(mid, 0);
@@ -336,7 +346,7 @@ class ChunkParallel {
                                      const Chunk& fetch) {
     inter_.Start(r.turn0, {});
     loader_.RowsInL1(mid);
-    StoreOut(before);
+    StoreOut(before, true);  // a state
     handover_.QueryFactors(r.turn0);
     loader_.FactorStep(mid, 0);
     scores_.Start(mid);
@@ -529,7 +539,6 @@ class ChunkParallel {
     decays_.FactorStep(6);
     solve_.InvertColumn(11);
     inter_.SubtractVNew(0);
-    VectorDone();
     scores_.MaskLo();
     inter_.StateProduct(0);
     inter_.FetchOut(0);
@@ -696,7 +705,6 @@ class ChunkParallel {
     combine_.RestOfOutWeight();
     VectorDone();
     combine_.RoundOutWeightRest();
-    VectorDone();
     detour_.RowsOfT(next);
   }
 
@@ -711,6 +719,7 @@ class ChunkParallel {
   Detour<Table>& detour_;
   InterTurns<Table, StateT>& inter_;
   ChunkHandover<Table, StateT>& handover_;
+  bool out_leaves_ = false;
 };
 
 }  // namespace chunk_gdr

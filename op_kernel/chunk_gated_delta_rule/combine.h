@@ -244,7 +244,9 @@ class ChunkCombine {
       AscendC::DataCopy(in_l1, halves, AscendC::DataCopyParams(kPieces, blocks, gap, gap_in_l1));
       Handoff<HardEvent::MTE3_MTE1>(kCombineInL1);
     }
-    Handoff<HardEvent::MTE1_V>(kRowOfTInUb);  // V knows that all of these are over
+    if (hands_over_) {
+      Handoff<HardEvent::MTE1_V>(kRowOfTInUb);  // V knows that all of these are over; otherwise it does by what follows
+    }
   }
 
   // --- Cube jobs, each a step or more after what it waits for was sent ---

@@ -138,6 +138,7 @@ class ChunkGatedDeltaRule {
   __aicore__ inline void RefuseWithNan() {
     const StageScope stage(kCarry);
     FillShareWithNan(gm_.out, Get<kScaled, half>(), tiling_.tokens * tiling_.v_heads * tiling_.v_dim);
+    Handoff<HardEvent::MTE3_V>(kStateRowsLeft);
     FillShareWithNan(gm_.final_state, Get<kScaled, StateT>(),
                      tiling_.sequences * tiling_.v_heads * tiling_.v_dim * tiling_.k_dim);
   }
@@ -158,7 +159,6 @@ class ChunkGatedDeltaRule {
     for (int64_t at = begin; at < end; at += kTile) {
       AscendC::DataCopy(to[at], tile, static_cast<uint32_t>(end - at < kTile ? end - at : kTile));
     }
-    Handoff<HardEvent::MTE3_V>(kStateRowsLeft);
   }
 
   template <uint32_t kId, typename T>

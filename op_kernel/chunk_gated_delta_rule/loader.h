@@ -109,7 +109,9 @@ class ChunkLoader {
       AscendC::Duplicate(beta, 1.0f, kChunk);
     }
     if (chunk.live < kChunk) {
-      VectorDone();
+      if (!tiling_.has_g || !tiling_.has_beta) {
+        VectorDone();
+      }
       FillLanes(gate, 0.0f, ~0ull << chunk.live);
       FillLanes(beta, 0.0f, ~0ull << chunk.live);
     }

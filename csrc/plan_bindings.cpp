@@ -65,7 +65,7 @@ ProblemDesc FromKwargs(const py::kwargs& kwargs) {
   p.state_layout = chunk_gdr::chunk_gated_delta_rule::ChosenStateLayout();
   std::string schedule = "auto";
   take("schedule", schedule);
-  p.schedule = chunk_gdr::host::ScheduleFromName(schedule);
+  chunk_gdr::host::SetSchedule(p, schedule);
   if (taken != kwargs.size()) {
     throw py::type_error("chunk_gated_delta_rule plan: expected fields of ProblemDesc, got " +
                          py::str(py::tuple(kwargs.attr("keys")())).cast<std::string>());

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -220,6 +221,15 @@ def test_plan(command):
     plan = json.loads(out)
     expected = tiling.plan([70, 0, 3], 1, 2, 24, 40, state_dtype="float16").to_dict()
     assert code == 0 and plan == json.loads(json.dumps(expected)) and plan["tiling_key"] == 641
+
+
+@pytest.mark.parametrize("to, why", [(">&-", "standard output is closed"), (">/dev/full", "No space left on device")])
+@pytest.mark.parametrize("flags", [[], ["--json"]], ids=["text", "json"])
+def test_a_standard_output_that_takes_nothing(to, why, flags):
+    command = shlex.join([sys.executable, "-m", "chunk_gdr.cli", *NATIVE, *flags])
+    done = subprocess.run(["sh", "-c", f"{command} {to}"], capture_output=True, text=True)
+    assert done.returncode == 2 and why in done.stderr and "Traceback" not in done.stderr
+    assert "chunk-gdr: error: " in done.stderr
 
 
 def test_a_reader_that_stops_reading():

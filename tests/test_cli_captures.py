@@ -163,6 +163,20 @@ def test_an_output_that_is_no_regular_file(command, tmp_path):
     assert stat.S_ISFIFO(os.stat(pipe).st_mode)
 
 
+def test_an_output_that_cannot_be(command, tmp_path):
+    source = Path(write(tmp_path / "x.npz"))
+    before = source.read_bytes()
+    link = tmp_path / "link.npz"
+    link.symlink_to(source)
+    for target in (source, link):
+        code, out, err = command("run", "--backend", "native", "--input", str(source), "--output", str(target))
+        assert code == 2 and out == "" and err == f"chunk-gdr: error: {target}: the results would replace the input\n"
+    for target, why in (("", "is empty"), (str(tmp_path / ("y" * 300)), "File name too long")):
+        code, out, err = command(*NATIVE, "--output", target)
+        assert code == 2 and out == "" and err.startswith("chunk-gdr: error: ") and why in err and err.count("\n") == 1
+    assert source.read_bytes() == before
+
+
 def test_an_output_that_is_write_protected(command, tmp_path, monkeypatch):
     target = tmp_path / "y.npz"
     target.write_bytes(b"older")

@@ -41,13 +41,12 @@ constexpr Count kEnterStateCost = {-90, 15.4, 39.7, -6.1};
 constexpr Count kStoreStateCost = {148, -41.3, -17.6, 22.4};
 
 // Chunk-parallel: a chunk; what one of one's own, on its way to a slot, adds before the first meeting, where nothing runs beside it (in
-// the place of r: by slice of Dv, for where they are many, own chunks come one by one), and later; a meeting of all cores; what comes
-// once (in the place of r: with a state).
-constexpr Count kSharedChunkCost = {2176, 202.3, 433.8, -20.3};
-constexpr Count kEarlyChunkCost = {3405, 851.2, 0.0, 0.0};
-constexpr Count kLateChunkCost = {2381, -194.2, 0.0, 0.0};
-constexpr Count kMeetingCost = {3624, 0.0, 0.0, 0.0};
-constexpr Count kSharedItemCost = {6480, 637.0, 0.0, 0.0};
+// the place of r: by slice of Dv, for where they are many, own chunks come one by one; later it is under what the state takes); a meeting
+// of all cores; what comes once (in the place of r: with a state).
+constexpr Count kSharedChunkCost = {1931, 190.0, 389.4, -32.0};
+constexpr Count kEarlyChunkCost = {2560, 520.0, 0.0, 0.0};
+constexpr Count kMeetingCost = {4031, 0.0, 0.0, 0.0};
+constexpr Count kSharedItemCost = {4106, 276.7, 0.0, 0.0};
 
 // With the state in rows a chunk takes more than in NZ, and what enters and leaves is as it is in GM.
 constexpr Count kStateInRowsCost = {124, -21.3, -3.4, 33.9};
@@ -80,7 +79,7 @@ int64_t CycleCosts::Item(int64_t length, int64_t longest) const {
   const int64_t meetings = CeilDiv<int64_t>(CeilDiv<int64_t>(ChunksOf(longest), kTurns), rounds_apart);
   const int64_t own = std::max<int64_t>(CeilDiv<int64_t>(chunks, v_tiles), 1);
   const int64_t early = std::min<int64_t>(own, kTurns * rounds_apart / v_tiles + 1);
-  return item + chunks * chunk + (early - 1) * early_chunk + (own - early) * late_chunk + meetings * meeting;
+  return item + chunks * chunk + (early - 1) * early_chunk + meetings * meeting;
 }
 
 CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& t, bool state_is_half, StateLayout layout) {
@@ -109,7 +108,6 @@ CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& t, bool state_is_half, 
     costs.item = static_cast<int64_t>(item + kSharedItemCost.At(t.has_state ? 1 : 0, 0));
     costs.chunk = static_cast<int64_t>(kSharedChunkCost.At(r, s) + more);
     costs.early_chunk = static_cast<int64_t>(kEarlyChunkCost.At(t.v_tiles, 0));
-    costs.late_chunk = static_cast<int64_t>(kLateChunkCost.At(r, s));
     costs.meeting = static_cast<int64_t>(kMeetingCost.one);
     costs.rounds_apart = t.chunk_parallel;
     costs.v_tiles = t.v_tiles;

@@ -12,13 +12,12 @@
 namespace chunk_gdr::host {
 
 // Cycles of a core: before its first item, for each item beside its chunks, and for each of its chunks. Chunk-parallel, also what a chunk
-// of one's own adds before the first meeting, but for the very first, and after it; and a meeting of all cores.
+// of one's own adds before the first meeting, but for the very first; and a meeting of all cores.
 struct CycleCosts {
   int64_t launch = 0;
   int64_t item = 0;
   int64_t chunk = 0;
   int64_t early_chunk = 0;
-  int64_t late_chunk = 0;
   int64_t meeting = 0;
   int32_t rounds_apart = 0;  // meetings
   int32_t v_tiles = 1;

@@ -113,6 +113,9 @@ std::vector<BufferRow> BufferRows(uint32_t bucket, StateLayout layout) {
   });
 }
 
+// Between two meetings of chunk-parallel; 0: another schedule.
+constexpr int32_t kRoundsApart[] = {0, 2, 4, 6, 8, 16};
+
 constexpr const char* kScheduleNames[] = {"auto", "sequence-major", "v-tiles", "chunk-parallel"};
 constexpr const char* kStateLayoutNames[] = {"kNz", "kNd"};
 
@@ -145,7 +148,6 @@ std::string WhatItTakes(const ProblemDesc& problem, int32_t max_columns) {
 // the cores that share a v-head share that out too, which costs the way through GM. The choice is the one whose slowest core is predicted
 // to end first, were all sequences equally long.
 void ChooseSchedule(LaunchPlan& plan, const ProblemDesc& problem) {
-  constexpr int32_t kRoundsApart[] = {0, 2, 4, 8, 16};
   const int64_t length = CeilDiv(problem.total_tokens, std::max<int64_t>(problem.batch, 1));
   const int32_t max_columns = MaxItemColumns(plan.bucket, problem.state_layout);
   int64_t least_cycles = std::numeric_limits<int64_t>::max();
@@ -154,7 +156,8 @@ void ChooseSchedule(LaunchPlan& plan, const ProblemDesc& problem) {
     t.v_tiles = CeilDiv(t.v_dim, t.v_tile_dim);
     for (const int32_t rounds_apart : kRoundsApart) {
       t.chunk_parallel = rounds_apart;
-      if ((rounds_apart != 0 && !CanRunChunkParallel(t, problem, plan.bucket)) ||
+      if ((rounds_apart != 0 && (!CanRunChunkParallel(t, problem, plan.bucket) ||
+                                 (problem.rounds_apart != 0 && problem.rounds_apart != rounds_apart))) ||
           (problem.schedule != Schedule::kAuto && problem.schedule != ScheduleOf(t))) {
         continue;
       }
@@ -191,13 +194,22 @@ std::vector<WorkspaceSlot> Workspace(const LaunchPlan& plan) {
 
 }  // namespace
 
-Schedule ScheduleFromName(const std::string& name) {
-  const auto* found = std::find(std::begin(kScheduleNames), std::end(kScheduleNames), name);
-  if (found == std::end(kScheduleNames)) {
-    throw std::invalid_argument("chunk_gated_delta_rule tiling: schedule must be auto, sequence-major, v-tiles or chunk-parallel, got " +
-                                name);
+void SetSchedule(ProblemDesc& problem, const std::string& name) {
+  const size_t colon = name.find(':');
+  const auto* found = std::find(std::begin(kScheduleNames), std::end(kScheduleNames), name.substr(0, colon));
+  const auto* rounds = std::begin(kRoundsApart);
+  if (colon != std::string::npos) {
+    rounds = std::find_if(rounds + 1, std::end(kRoundsApart), [&](int32_t n) { return std::to_string(n) == name.substr(colon + 1); });
   }
-  return static_cast<Schedule>(found - std::begin(kScheduleNames));
+  const Schedule schedule = static_cast<Schedule>(found - std::begin(kScheduleNames));
+  if (found == std::end(kScheduleNames) || rounds == std::end(kRoundsApart) || (*rounds != 0 && schedule != Schedule::kChunkParallel)) {
+    throw std::invalid_argument(
+        "chunk_gated_delta_rule tiling: schedule must be auto, sequence-major, v-tiles, chunk-parallel or, with the rounds between two "
+        "meetings, chunk-parallel:N, N one of 2, 4, 6, 8, 16, got " +
+        name);
+  }
+  problem.schedule = schedule;
+  problem.rounds_apart = *rounds;
 }
 
 StateLayout StateLayoutFromName(const std::string& name) {

@@ -22,9 +22,6 @@ enum class Schedule {
   kChunkParallel   // and what does not depend on the state is shared out chunk by chunk, through the workspace
 };
 
-// Throws std::invalid_argument if no schedule has this name.
-Schedule ScheduleFromName(const std::string& name);
-
 // "kNz" or "kNd"; throws std::invalid_argument for any other.
 StateLayout StateLayoutFromName(const std::string& name);
 
@@ -48,8 +45,13 @@ struct ProblemDesc {
   uint32_t core_count = kAiCores;
   StateLayout state_layout = kStateLayout;  // that of the kernel that is to run
   Schedule schedule = Schedule::kAuto;
+  int32_t rounds_apart = 0;  // chunk-parallel: rounds between two meetings of all cores; 0: what is predicted to be fastest
   bool can_zero_workspace = true;  // the launch can hand over a workspace with zeros where the plan wants them
 };
+
+// Fixes the schedule: "auto", "sequence-major", "v-tiles" or "chunk-parallel", the last one also as "chunk-parallel:4" with the rounds between
+// two meetings. Throws std::invalid_argument for any other name.
+void SetSchedule(ProblemDesc& problem, const std::string& name);
 
 struct BufferRow {
   std::string name;

@@ -60,8 +60,8 @@ constexpr uint32_t kTiles = 2;            // slices of Dv that take turns on the
 constexpr uint32_t kTurns = 2;            // chunk-parallel: chunks that the inter-chunk lane runs in a round,
 constexpr uint32_t kL1Rounds = 2;         // rounds whose rows are in L1 at a time,
 constexpr uint32_t kSlotRows = 3 * kChunk;  // and those rows: k, q, v
-constexpr uint32_t kPowersAt = kChunk * kFractal + 2 * kRepeatFloats;  // of a slot's factors: e^G as [BT, 16], two repeats of e^{G_n} / p,
-constexpr uint32_t kFactorElems = kPowersAt + 2 * kBlockBytes / 4;     // and a block of p and one of u (detour.h); fp32
+constexpr uint32_t kPowersAt = kChunk * kBlockBytes / 4 + 2 * kRepeatFloats;  // of a slot's factors: -e^G as [BT, 8], 128 times e^{G_n} / p,
+constexpr uint32_t kFactorElems = kPowersAt + 2 * kBlockBytes / 4;               // and a block of p and one of u (detour.h); fp32
 constexpr uint32_t kCubeSlots = 2;
 constexpr uint32_t kSlotElems = kL0ABytes / kCubeSlots / 2;
 // From one diagonal block of a list to the next where they lie apart: a transposition that reaches for all of them meets different bank
@@ -84,11 +84,10 @@ constexpr __aicore__ uint32_t StatePitch(uint32_t k_dim) { return k_dim + kBlock
 
 enum Buffer : uint32_t {
   // UB, whole kernel
-  kCausalMask,    // [16, 16] fp16: 1 on and below the diagonal, 0 above
   kGateMask,      // [16, 16] fp16: row j keeps the tokens after j
   kIdentity,      // [16, 16] fp16
-  kRows0,         // k rows, then v rows, as in GM
-  kRows1,         // q rows
+  kRows0,         // k rows, then v rows, as in GM; chunk-parallel: halves of P of every other chunk, then hi of T on its way to GM
+  kRows1,         // q rows; chunk-parallel: those of the others, then lo of T
   kGate, kBeta,   // [BT]
   kVectors,       // per-token factors of the chunks on their way, see TokenVector
   kGateHalves,    // gate pieces
@@ -159,6 +158,8 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   constexpr uint32_t T = kChunk, D = kBucket, W = kFractal, P = kNd ? D : PieceCols(kBucket);
   constexpr uint32_t V = TileCols(kVCols), V1 = kNd ? OtherTileCols(kVCols) : V;
   constexpr uint32_t kNorm = D * T;
+  constexpr uint32_t kStagedCols = 3 * kLowerBlocks * kFractalElems / T;
+  constexpr uint32_t kRowCols = kShared && D < kStagedCols ? kStagedCols : D;
   constexpr uint32_t kPieceRows = V * P > T * V ? V * P / W : T * V / W;
   constexpr uint32_t kHalves = 2 * T > D ? 2 * T : D;
   static_assert(kNd || 2 * P <= kHalves, "a piece of a slice of S passes where its halves are, in fp32");
@@ -171,11 +172,10 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
     t.rows[id] = {name, memory, memory == Memory::kL0C ? Dtype::kFloat : Dtype::kHalf, rows, cols, kLoad, kState};
   };
   constexpr Dtype F = Dtype::kFloat, H = Dtype::kHalf;
-  ub(kCausalMask, "causal_mask", H, W, W, kLoad, kState);
   ub(kGateMask, "gate_mask", H, W, W, kLoad, kState);
   ub(kIdentity, "identity", H, W, W, kLoad, kState);
-  ub(kRows0, "key_or_value_rows", H, T, D, kLoad, kState);
-  ub(kRows1, "query_rows", H, T, D, kLoad, kState);
+  ub(kRows0, "key_or_value_rows", H, T, kRowCols, kLoad, kState);
+  ub(kRows1, "query_rows", H, T, kRowCols, kLoad, kState);
   ub(kGate, "gate", F, 1, T, kLoad, kState);
   ub(kBeta, "beta", F, 1, T, kLoad, kState);
   ub(kVectors, "token_vectors", F, kHandovers * kTokenVectors, T, kLoad, kState);

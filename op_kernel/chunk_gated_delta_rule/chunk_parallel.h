@@ -15,7 +15,7 @@ template <typename Table, typename StateT>
 class ChunkParallel {
  public:
   __aicore__ inline explicit ChunkParallel(Lanes<Table, StateT>& lanes)
-      : chip_(lanes.chip), gm_(lanes.gm), tiling_(lanes.tiling), handover_(lanes.handover), round_(lanes) {}
+      : tiling_(lanes.tiling), round_(lanes) {}
 
   __aicore__ inline void Run(const Partition<SequenceLengths>& partition) {
     const int64_t rounds_apart = tiling_.chunk_parallel;
@@ -37,11 +37,9 @@ class ChunkParallel {
     Chunk mid;
     const int64_t rounds = CeilDiv<int64_t>(longest > 0 ? ChunksOf(longest) : 1, kTurns);
     for (int64_t round = -lead; round < rounds; ++round) {
-      const bool meet = round >= 0 && round % rounds_apart == 0;
-      if (meet) {
-        AscendC::SyncAll(gm_.sync, chip_.template Get<kGateWork, int32_t>());
-      }
+      const bool meets = round + 1 >= 0 && round + 1 < rounds && (round + 1) % rounds_apart == 0;
       if (!works) {
+        round_.Meet(meets);
         continue;
       }
       Chunk fetch;
@@ -51,28 +49,24 @@ class ChunkParallel {
         own += step;
       }
       const int64_t first = kTurns * round;
-      RoundChunks r{ChunkOf(item, first), ChunkOf(item, first + 1), ChunkOf(item, first + 2), ChunkOf(item, first + 3)};
-      if (meet) {
-        handover_.FetchSlot(r.turn0);
-        handover_.FetchSlot(r.turn1);
-        handover_.FactorsToUb(r.turn0);
+      const RoundChunks r{ChunkOf(item, first), ChunkOf(item, first + 1), ChunkOf(item, first + 2), ChunkOf(item, first + 3), meets};
+      if (round + 1 < 0) {
+        round_.AdvanceAhead(done, next, mid, fetch);
+      } else if (step <= kTurns) {
+        round_.AdvanceBusy(before, r, done, next, mid, fetch);
+      } else {
+        round_.Advance(before, r, done, next, mid, fetch);
       }
-      r.slots_follow = round >= 0 && (round + 1) % rounds_apart != 0;
-      round_.Advance(before, r, done, next, mid, fetch);
       before = r;
       done = next;
       next = mid;
       mid = fetch;
     }
-    round_.StoreOut(before);
-    round_.AwaitOut();
+    round_.StoreOut(before, true);  // the state
   }
 
  private:
-  OnChip<Table>& chip_;
-  const GmTensors<StateT>& gm_;
   const ChunkGatedDeltaRuleTiling& tiling_;
-  ChunkHandover<Table, StateT>& handover_;
   ChunkParallelRound<Table, StateT> round_;
 };
 

@@ -160,7 +160,7 @@ class ChunkCombine : public CombineProducts<Table> {
       return;
     }
     const StageScope stage(kOutWeight);
-    Round(Get<kOutWeightHalves, half>(), OutWeight(0), kLowerElems);
+    Round(OutWeightHalves(), OutWeight(0), kLowerElems);
   }
 
   __aicore__ inline void RestOfOutWeight() {
@@ -168,7 +168,7 @@ class ChunkCombine : public CombineProducts<Table> {
       return;
     }
     const StageScope stage(kOutWeight);
-    SubtractHi(OutWeight(0), Get<kOutWeightHalves, half>(), kLowerElems);
+    SubtractHi(OutWeight(0), OutWeightHalves(), kLowerElems);
   }
 
   __aicore__ inline void RoundOutWeightRest() {
@@ -177,7 +177,7 @@ class ChunkCombine : public CombineProducts<Table> {
     }
     const StageScope stage(kOutWeight);
     if constexpr (Compensated::kOutWeight) {
-      Round(Get<kOutWeightHalves, half>()[kLowerElems], OutWeight(0), kLowerElems);
+      Round(OutWeightHalves()[kLowerElems], OutWeight(0), kLowerElems);
     }
     weight_ready_ = true;
   }
@@ -274,6 +274,10 @@ class ChunkCombine : public CombineProducts<Table> {
     }
   }
 
+  // Where they go to a slot, two chunks take turns.
+  __aicore__ inline LocalTensor<half> OutWeightHalves() {
+    return !hands_over_ ? Get<kOutWeightHalves, half>() : chunk_.Handover() == 0 ? Get<kRows0, half>() : Get<kRows1, half>();
+  }
   __aicore__ inline LocalTensor<float> OutWeight(uint32_t late) { return Get<kOutWeight32, float>()[late * kRepeatFloats]; }
 
   template <uint32_t kId, typename U>

@@ -19,15 +19,6 @@ __aicore__ inline void FillLanes(const LocalTensor<T>& row, T value, uint64_t la
   AscendC::Duplicate(row, value, mask, 1, 1, 8);
 }
 
-// mask[i, j] = 1 for j <= i, [16, 16].
-__aicore__ inline void BuildCausalMask(const LocalTensor<half>& mask) {
-  AscendC::Duplicate(mask, static_cast<half>(1.0f), kFractalElems);
-  VectorDone();
-  for (uint32_t i = 0; i + 1 < kFractal; ++i) {
-    FillLanes(mask[i * kFractal], static_cast<half>(0.0f), 0xFFFFull & ~((2ull << i) - 1));
-  }
-}
-
 // value times the identity [16, 16].
 __aicore__ inline void BuildIdentity(const LocalTensor<half>& identity, half value) {
   AscendC::Duplicate(identity, static_cast<half>(0.0f), kFractalElems);

@@ -144,17 +144,23 @@ class ChunkDecays {
     }
   }
 
-  // Chunk-parallel: e^{G_n} / p, and p and u behind its two repeats, where they leave for the chunk's slot.
+  // Chunk-parallel, for the chunk's slot: -e^G, of every row a block; e^{G_n} / p; p and u. In the place of D, which is in P's factors by
+  // now, and behind what the scores of the next chunk are measured in.
   __aicore__ inline void PowersToFactors(float out_power) {
     if (!active_) {
       return;
     }
     const StageScope stage(kSolve);
-    const auto decay = Late<kDecays>(0)[kChunk * kFractal];
-    AscendC::Muls(decay, decay, 1.0f / power_, 2 * kRepeatFloats);
-    AscendC::Duplicate(decay[2 * kRepeatFloats], power_, kFloatsPerBlock);
-    AscendC::Duplicate(decay[2 * kRepeatFloats + kFloatsPerBlock], out_power, kFloatsPerBlock);
+    const auto decays = Late<kDecays>(0);
+    const auto factors = Factors();
+    AscendC::Muls(factors, decays, -1.0f, static_cast<uint64_t>(kRepeatFloats), kChunk / kBlocksPerRepeat,
+                  {1, kFractal / kFloatsPerBlock, kBlocksPerRepeat, kBlocksPerRepeat * kFractal / kFloatsPerBlock});
+    AscendC::Muls(factors[kChunk * kFloatsPerBlock], decays[kChunk * kFractal], 1.0f / power_, 2 * kRepeatFloats);
+    AscendC::Duplicate(factors[kPowersAt], power_, kFloatsPerBlock);
+    AscendC::Duplicate(factors[kPowersAt + kFloatsPerBlock], out_power, kFloatsPerBlock);
   }
+
+  __aicore__ inline LocalTensor<float> Factors() { return Get<kSegments, float>()[kLowerElems / 2 + kChunk]; }
 
   // p of the chunk that was handed over last.
   __aicore__ inline float power() const { return power_; }

@@ -11,10 +11,12 @@ namespace chunk_gdr {
 
 // Slice 0 or 1 of the inter-chunk lane is id 0 or 1 of each pair on its way UB -> L1 -> L0 -> Mmad -> L0C -> UB.
 enum VToMte3 : int32_t {
+  kSlotReady = 1,  // chunk-parallel, which has one slice
   kScoresSplit = 2,
   kCombineSplit = 3,
   kRowsReady = 4,
   kOutRowsReady = 5,  // this one and the following are never on their way together
+  kStateRowsReady = 5,  // chunk-parallel, of every other piece
   kNanReady = 5,
   kConstantsReady = 5,
   kStatusReady = 5
@@ -27,21 +29,23 @@ enum Mte3ToV : int32_t {
   kConstantsCopied = 2,
   kOutRowsLeft = 3,
   kScoresLeft = 4,
-  kSlotLeft = 5,        // chunk-parallel, which is for kNz
   kStateHalvesLeft = 5  // kNd
 };
 enum Mte2ToV : int32_t { kKeysArrived = 0, kQueriesArrived = 1, kValuesArrived = 2, kStateRowsArrived = 3 };  // of state rows the next id too:
 enum VToMte2 : int32_t { kStateRowsRead = 0, kGatesRead = 2 };  // the other piece
 enum VToS : int32_t { kLargestShiftKnown = 0, kPowersInUb = 1, kDetourKnown = 2 };
 enum SToV : int32_t { kLargestShiftRead = 0, kPowersRead = 1, kDetourRead = 2 };
+enum Mte1ToV : int32_t { kRowOfTInUb = 0 };
 enum Mte3ToMte2 : int32_t { kRows0Left = 0, kRows1Left = 1 };
 
+// Chunk-parallel.
+enum VToM : int32_t { kOutPreloaded = 0 };
+
 // Chunk-parallel; each for turn 0, and the next id for turn 1.
-enum Mte2ToMte1 : int32_t { kRowsArrived = 0, kSlotArrived = 2, kFactorsArrived = 4 };
-enum Mte1ToMte2 : int32_t { kRowsRead = 0, kSlotRead = 2 };
+enum Mte2ToMte1 : int32_t { kSlotArrived = 0, kFactorsArrived = 2 };
+enum Mte1ToMte2 : int32_t { kSlotRead = 0 };
 // and of either turn
 enum VToMte1 : int32_t { kStagingFree = 0, kFactorsRead = 1 };
-enum Mte1ToV : int32_t { kFactorsInUb = 0, kRowOfTInUb = 1 };  // the last one: any schedule, see detour.h
 enum Mte1ToMte3 : int32_t { kStaged = 0 };
 
 }  // namespace chunk_gdr

@@ -24,54 +24,55 @@ class ChunkHandover {
 
   // --- to the slots ---
 
-  // T from L1 to UB, into the place of P in fp32, which was split in the round before.
+  // T from L1 to UB, behind the halves of P.
   __aicore__ inline void StageT(const Chunk& done) {
     if (!done.HasTokens()) {
       return;
     }
     const StageScope stage(kOutWeight);
-    const auto t = Get<kTL1, half>()[done.Handover() * 2 * kTileElems];
-    const auto staged = Get<kOutWeight32, half>();
     Handoff<HardEvent::V_MTE1>(kStagingFree);
-    for (uint32_t row = 0; row < kBlocksPerSide; ++row) {
-      const uint32_t blocks = row + 1;
-      AscendC::DataCopy(staged[RowBegin(row)], t[row * kBlocksPerSide * kFractalElems],
-                        AscendC::DataCopyParams(2, static_cast<uint16_t>(blocks * kFractal),
-                                                static_cast<uint16_t>((kBlocksPerSide * kBlocksPerSide - blocks) * kFractal),
-                                                static_cast<uint16_t>((kLowerBlocks - blocks) * kFractal)));
+    for (uint32_t h = 0; h < 2; ++h) {
+      const auto t = Get<kTL1, half>()[(done.Handover() * 2 + h) * kTileElems];
+      for (uint32_t row = 0; row < kBlocksPerSide; ++row) {
+        AscendC::DataCopy(Staged(h)[2 * kLowerElems + RowBegin(row)], t[row * kBlocksPerSide * kFractalElems],
+                          (row + 1) * kFractalElems);
+      }
     }
     Signal<HardEvent::MTE1_MTE3>(kStaged);
   }
 
-  // The factors of a chunk whose diagonal blocks are through; T and P of the one before it. In one go, because what MTE3 promises after a
-  // store comes true when the store has arrived.
-  __aicore__ inline void Store(const Chunk& next, const Chunk& done) {
-    Handoff<HardEvent::V_MTE3>(kOutRowsReady);  // the rows of out have left
-    if (next.HasTokens()) {
-      const StageScope stage(kSolve);
-      const int64_t slot = Slot(next);
-      AscendC::DataCopy(gm_.slots[slot + kSlotShift], Get<kShiftDiagonal, half>(), kDiagonalElems);
-      AscendC::DataCopy(gm_.slots[slot + kSlotFactors], Get<kDecays, half>(), 2 * kFactorElems);
+  // T and P of a chunk, and the factors of the next one, whose diagonal blocks are through. Nobody waits for these stores by name: what V
+  // writes to their places belongs to a later chunk, and the combine lane of the chunk between brings rows to L1 behind them, whose
+  // product V has by then fetched.
+  __aicore__ inline void Store(const Chunk& done) {
+    if (!done.HasTokens()) {
+      return;
     }
-    if (done.HasTokens()) {
-      const StageScope stage(kOutWeight);
-      const int64_t slot = Slot(done);
-      AscendC::DataCopy(gm_.slots[slot + kSlotOutWeight], Get<kOutWeightHalves, half>(), 2 * kLowerElems);
-      Await<HardEvent::MTE1_MTE3>(kStaged);
-      AscendC::DataCopy(gm_.slots[slot + kSlotT], Get<kOutWeight32, half>(), 2 * kLowerElems);
+    const StageScope stage(kOutWeight);
+    const int64_t slot = Slot(done);
+    Await<HardEvent::MTE1_MTE3>(kStaged);  // V was through with P before T was staged
+    AscendC::DataCopy(gm_.slots[slot + kSlotOutWeight], Staged(done.Handover()), 2 * kLowerElems);
+    for (uint32_t h = 0; h < 2; ++h) {
+      AscendC::DataCopy(gm_.slots[slot + kSlotT + h * kLowerElems], Staged(h)[2 * kLowerElems], kLowerElems);
     }
-    Signal<HardEvent::MTE3_V>(kSlotLeft);
   }
-  __aicore__ inline void AwaitStore() { Await<HardEvent::MTE3_V>(kSlotLeft); }
+
+  __aicore__ inline void StoreFactors(const Chunk& next, const LocalTensor<float>& factors) {
+    if (!next.HasTokens()) {
+      return;
+    }
+    const StageScope stage(kSolve);
+    const int64_t slot = Slot(next);
+    Handoff<HardEvent::V_MTE3>(kSlotReady);
+    AscendC::DataCopy(gm_.slots[slot + kSlotShift], Get<kShiftDiagonal, half>(), kDiagonalElems);
+    AscendC::DataCopy(gm_.slots[slot + kSlotFactors], factors.template ReinterpretCast<half>(), 2 * kFactorElems);
+  }
 
   // --- from GM ---
 
-  // Rows of turn t of the next round. Of a ragged chunk those without a token are zero.
-  __aicore__ inline void FetchRows(uint32_t t, const Chunk& chunk) {
-    if (rows_read_[t]) {
-      Await<HardEvent::MTE1_MTE2>(kRowsRead + t);
-    }
-    rows_read_[t] = chunk.HasTokens();
+  // Of a ragged chunk the rows without a token are zero. The slot of the same chunk follows, so that who has waited for its factors has the
+  // rows as well; and the slot before it has waited for T of a chunk that met the state after the one whose rows lay here.
+  __aicore__ inline void FetchRows(const Chunk& chunk) {
     if (!chunk.HasTokens()) {
       return;
     }
@@ -84,7 +85,6 @@ class ChunkHandover {
     LoadRows(l1[2 * kChunk * Table::kBucketDim], gm_.value, chunk,
              (chunk.token * tiling_.v_heads + chunk.item.v_head) * tiling_.v_dim + chunk.item.v_begin,
              static_cast<uint32_t>(chunk.item.v_cols), tiling_.v_heads * tiling_.v_dim);
-    Signal<HardEvent::MTE2_MTE1>(kRowsArrived + t);
   }
 
   // What its scores and combine lanes left, after all cores have synchronised.
@@ -118,37 +118,37 @@ class ChunkHandover {
     Signal<HardEvent::MTE2_MTE1>(kSlotArrived + t);
   }
 
-  // e^G to where the factors of the inter-chunk lane are made of it, once those of the turn before have been used.
+  // Before the factors of a chunk come to UB so early that no rows have followed those of the turn before.
+  __aicore__ inline void AwaitFactorsRead(const Chunk& chunk) {
+    if (chunk.HasTokens()) {
+      Handoff<HardEvent::V_MTE1>(kFactorsRead);
+    }
+  }
+
+  // -e^G, the factor of K S^T, to where that of Q S^T is made of it. Behind a job with rows that V has sent to L1 after it used the factors
+  // of the turn before, or behind AwaitFactorsRead.
   __aicore__ inline void FactorsToUb(const Chunk& chunk) {
     if (!chunk.HasTokens()) {
       return;
     }
     const StageScope stage(kLoad);
     const uint32_t t = chunk.Turn();
-    Handoff<HardEvent::V_MTE1>(kFactorsRead);
     Await<HardEvent::MTE2_MTE1>(kFactorsArrived + t);
-    AscendC::DataCopy(Get<kKeyDecay, half>(), Factors(t), 2 * kChunk * kFractal);
-    AscendC::DataCopy(Get<kChunkDecay, half>(), Factors(t)[2 * kChunk * kFractal], 2 * 2 * kRepeatFloats);
+    for (uint32_t block = 0; block < 2; ++block) {  // of a row of 16
+      AscendC::DataCopy(Get<kKeyDecay, half>()[block * kHalvesPerBlock], Factors(t), AscendC::DataCopyParams(kChunk, 1, 0, 1));
+    }
+    AscendC::DataCopy(Get<kChunkDecay, half>(), Factors(t)[2 * kChunk * kFloatsPerBlock], 2 * 2 * kRepeatFloats);
     AscendC::DataCopy(Get<kPowers, half>()[2 * t * kHalvesPerBlock], Factors(t)[2 * kPowersAt], 2 * kHalvesPerBlock);
-    Signal<HardEvent::MTE1_V>(kFactorsInUb);
   }
 
+  // Behind a product that MTE1 has loaded for after them, and that V has fetched.
   __aicore__ inline void QueryFactors(const Chunk& chunk) {
     if (!chunk.HasTokens()) {
       return;
     }
     const StageScope stage(kLoad);
-    Await<HardEvent::MTE1_V>(kFactorsInUb);
     Signal<HardEvent::V_S>(kPowersInUb);
-    AscendC::Muls(Get<kQueryDecay, float>(), Get<kKeyDecay, float>(), tiling_.scale_mantissa, kChunk * kFractal);
-  }
-
-  __aicore__ inline void KeyFactors(const Chunk& chunk) {
-    if (!chunk.HasTokens()) {
-      return;
-    }
-    const StageScope stage(kLoad);
-    AscendC::Muls(Get<kKeyDecay, float>(), Get<kKeyDecay, float>(), -1.0f, kChunk * kFractal);
+    AscendC::Muls(Get<kQueryDecay, float>(), Get<kKeyDecay, float>(), -tiling_.scale_mantissa, kChunk * kFractal);
   }
 
   // p and u of the chunk whose factors are in UB, read long after they came.
@@ -159,7 +159,9 @@ class ChunkHandover {
       const auto blocks = Get<kPowers, float>()[2 * chunk.Turn() * kFloatsPerBlock];
       powers.state = blocks.GetValue(0);
       powers.out = blocks.GetValue(kFloatsPerBlock);
-      Handoff<HardEvent::S_V>(kPowersRead);
+      if (chunk.Turn() + 1 == kTurns) {  // for those of turn 0 as well: a round follows only if it had all turns
+        Handoff<HardEvent::S_V>(kPowersRead);
+      }
     }
     return powers;
   }
@@ -167,9 +169,6 @@ class ChunkHandover {
   // The last promises are met.
   __aicore__ inline void Close() {
     for (uint32_t t = 0; t < kTurns; ++t) {
-      if (rows_read_[t]) {
-        Await<HardEvent::MTE1_MTE2>(kRowsRead + t);
-      }
       if (slot_read_[t]) {
         Await<HardEvent::MTE1_MTE2>(kSlotRead + t);
       }
@@ -177,6 +176,8 @@ class ChunkHandover {
   }
 
  private:
+  __aicore__ inline LocalTensor<half> Staged(uint32_t i) { return i == 0 ? Get<kRows0, half>() : Get<kRows1, half>(); }
+
   // Elements before row `row` of blocks of T as a list.
   static constexpr __aicore__ uint32_t RowBegin(uint32_t row) { return row * (row + 1) / 2 * kFractalElems; }
 
@@ -204,7 +205,6 @@ class ChunkHandover {
   OnChip<Table>& chip_;
   const Tensors& gm_;
   const ChunkGatedDeltaRuleTiling& tiling_;
-  bool rows_read_[kTurns] = {};
   bool slot_read_[kTurns] = {};
 };
 

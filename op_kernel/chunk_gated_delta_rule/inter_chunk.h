@@ -189,7 +189,9 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     for (uint32_t i = FirstOf(t); i < EndOf(t); ++i) {
       if (Active(i)) {
         const StageScope stage(kState);
-        Await<HardEvent::M_V>(kOutReady + i);
+        if constexpr (Base::kSignalsOut) {
+          Await<HardEvent::M_V>(kOutReady + i);
+        }
         CopyResult(out_.ToScale(i, slices_), Of<kOutC, float>(i), 1, RowFractals(i), 0, 0);
       }
     }
@@ -199,13 +201,12 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     for (uint32_t i = FirstOf(t); i < EndOf(t); ++i) {
       if (Active(i)) {
         const StageScope stage(kState);
-        const LocalTensor<float> out = out_.ToScale(i, slices_);
-        AscendC::Muls(out, out, tiling_.scale_power / powers_.out, slices_.ValueElems(i));
+        AscendC::Muls(out_.Scaled(i, slices_), out_.ToScale(i, slices_), tiling_.scale_power / powers_.out, slices_.ValueElems(i));
       }
     }
   }
 
- private:
+ protected:
   using Base = typename StateIn<Table::kLayout, Table, StateT>::Type;
   using Base::Active;
   using Base::chip_;
@@ -213,6 +214,7 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
   using Base::powers_;
   using Base::RowFractals;
   using Base::slices_;
+  using Base::slots_;
 
   // A fresh S, which is a row of chunk_state too; of final_state, if it meets no token.
   __aicore__ inline void EnterState() {

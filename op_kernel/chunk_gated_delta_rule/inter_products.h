@@ -71,7 +71,9 @@ class InterProducts {
     slots_.LoadedRest(slot);
     MultiplyHiLo<Compensated::kOutWeight, false>(out, p, slots_.B(slot), kSide, n, kSide, Onto::kSettled);
     MultiplyHiLo<Compensated::kOutWeight, true>(out, p, slots_.B(slot, piece), kSide, n, kSide, Onto::kLast);
-    Signal<HardEvent::M_V>(kOutReady + t);
+    if constexpr (kSignalsOut) {
+      Signal<HardEvent::M_V>(kOutReady + t);
+    }
     slots_.Done(slot);
   }
 
@@ -136,6 +138,8 @@ class InterProducts {
   static constexpr uint32_t kMatrix = kSide * kSide;
   static constexpr bool kStateInL0C = Table::kLayout == StateLayout::kNz;
   static constexpr bool kShares = RunsChunkParallel(Table::kLayout);
+  // Otherwise V has fetched the lo of Y, a later product, when it fetches out.
+  static constexpr bool kSignalsOut = !Compensated::kShifted;
 
   __aicore__ inline InterProducts(OnChip<Table>& chip, CubeSlots& slots, const ChunkGatedDeltaRuleTiling& tiling)
       : from_slots_(IsChunkParallel<Table>(tiling)), chip_(chip), slots_(slots) {}
@@ -164,6 +168,19 @@ class InterProducts {
       Await<HardEvent::MTE3_MTE1>(t);
     }
     LoadBWholeTransposed(slots_.B(slot), Of<kStateHiL1, half>(t), lo);
+    const auto rows = Of<kRowsC, float>(t);
+    if constexpr (Compensated::kState && kShares) {
+      if (from_slots_) {  // lo is still on its way
+        slots_.Loaded(slot);
+        Multiply(rows, slots_.A(slot), slots_.B(slot), kSide, n, slices_.k, Onto::kNothing);
+        Await<HardEvent::MTE3_MTE1>(t);
+        LoadBWholeTransposed(slots_.B(slot, lo), Of<kStateLoL1, half>(t), lo);
+        slots_.LoadedRest(slot);
+        Multiply(rows, slots_.A(slot), slots_.B(slot, lo), kSide, n, slices_.k, Onto::kLast);
+        Signal<HardEvent::M_V>(t);
+        return;
+      }
+    }
     if constexpr (Compensated::kState) {
       if constexpr (kStateInL0C) {
         Await<HardEvent::MTE3_MTE1>(t);
@@ -171,7 +188,7 @@ class InterProducts {
       LoadBWholeTransposed(slots_.B(slot, lo), Of<kStateLoL1, half>(t), lo);
     }
     slots_.Loaded(slot);
-    MultiplyHiLo<false, Compensated::kState>(Of<kRowsC, float>(t), slots_.A(slot_of_[0]), slots_.B(slot), kSide, n, slices_.k);
+    MultiplyHiLo<false, Compensated::kState>(rows, slots_.A(slot_of_[0]), slots_.B(slot), kSide, n, slices_.k);
     Signal<HardEvent::M_V>(t);
   }
 
@@ -197,7 +214,11 @@ class InterProducts {
 
   __aicore__ inline void OpenChunk(const Chunk& chunk) {
     chunk_ = chunk;
-    slices_.Cut(chunk_.VStrips());
+    if (from_slots_) {
+      slices_.TakeWhole(chunk_.VStrips());
+    } else {
+      slices_.Cut(chunk_.VStrips());
+    }
     for (uint32_t t = 0; t < kTiles; ++t) {
       state_ready_[t] = false;
     }
@@ -242,9 +263,7 @@ class InterProducts {
   __aicore__ inline void LoadKeysQueries(const LocalTensor<half>& l0a, const Chunk& next) {
     if constexpr (kShares) {
       if (from_slots_) {
-        Await<HardEvent::MTE2_MTE1>(kRowsArrived + next.Turn());
         LoadARows(l0a, Rows(next), 2 * kChunk, slices_.k);
-        Signal<HardEvent::MTE1_MTE2>(kRowsRead + next.Turn());  // those that lay here before them
         return;
       }
     }

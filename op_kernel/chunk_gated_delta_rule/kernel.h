@@ -50,8 +50,8 @@ class ChunkGatedDeltaRule {
  private:
   // Tiles in L1 that depend on nothing but the chunk length, and zeros above the diagonals.
   __aicore__ inline void BuildConstants() {
+    const bool shares = IsChunkParallel<Table>(tiling_);
     const StageScope stage(Table::kTable.rows[kConstantsUb].first_stage);
-    BuildCausalMask(Get<kCausalMask, half>());
     BuildGateMask(Get<kGateMask, half>());
     BuildIdentity(Get<kIdentity, half>(), static_cast<half>(1.0f));
     const auto bits = Get<kConstantsUb, uint16_t>();
@@ -64,6 +64,12 @@ class ChunkGatedDeltaRule {
     BuildIdentity(Get<kConstantsUb, half>(), static_cast<half>(-1.0f));
     ConstantToL1(Get<kMinusOneL1, half>(), kFractalElems);
     AscendC::Duplicate(bits, static_cast<uint16_t>(0), kSegSide * kChunk);
+    if constexpr (kShares) {
+      if (shares) {
+        ZerosOfSlots();
+        return;
+      }
+    }
     for (uint32_t piece = 0; piece < kGatePieces; ++piece) {
       ConstantToL1(Get<kGateOperandL1, half>()[piece * kSegSide * kChunk], kSegSide * kChunk);
     }
@@ -78,21 +84,26 @@ class ChunkGatedDeltaRule {
       ConstantToL1(Get<kQueryKeyL1, half>()[h * kTileElems], kTileElems);
       ConstantToL1(Get<kTL1, half>()[h * kTileElems], kTileElems);
     }
-    if constexpr (kShares) {
-      if (tiling_.chunk_parallel != 0) {
-        ZeroSlots();
-      }
-    }
   }
 
-  // Above the diagonals of what slots are fetched to; the tile of zeros is in UB.
-  __aicore__ inline void ZeroSlots() {
-    for (uint32_t h = 0; h < kTurns * 2; ++h) {
-      ConstantToL1(Get<kSlotOutWeightL1, half>()[h * kTileElems], kTileElems);
-      ConstantToL1(Get<kSlotTL1, half>()[h * kTileElems], kTileElems);
+  // Chunk-parallel, where P and diag(s / p) come from slots. V waits for none of them: what it writes to their place in UB first is an out,
+  // whose products have waited for rows that MTE3 brought to L1 behind them.
+  __aicore__ inline void ZerosOfSlots() {
+    Handoff<HardEvent::V_MTE3>(kConstantsReady);
+    for (uint32_t piece = 0; piece < kGatePieces; ++piece) {
+      AscendC::DataCopy(Get<kGateOperandL1, half>()[piece * kSegSide * kChunk], Get<kConstantsUb, half>(), kSegSide * kChunk);
     }
-    for (uint32_t h = 0; h < kTurns; ++h) {
-      ConstantToL1(Get<kSlotShiftL1, half>()[h * kTileElems], kTileElems);
+    ZeroTiles(Get<kLL1, half>(), 2);
+    ZeroTiles(Get<kQueryKeyL1, half>(), kHandovers * 2);
+    ZeroTiles(Get<kTL1, half>(), kHandovers * 2);
+    ZeroTiles(Get<kSlotOutWeightL1, half>(), kTurns * 2);
+    ZeroTiles(Get<kSlotTL1, half>(), kTurns * 2);
+    ZeroTiles(Get<kSlotShiftL1, half>(), kTurns);
+  }
+
+  __aicore__ inline void ZeroTiles(const LocalTensor<half>& l1, uint32_t tiles) {
+    for (uint32_t i = 0; i < tiles; ++i) {
+      AscendC::DataCopy(l1[i * kTileElems], Get<kConstantsUb, half>(), kTileElems);
     }
   }
 

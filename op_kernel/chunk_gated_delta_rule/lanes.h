@@ -7,7 +7,7 @@
 #include "decays.h"
 #include "detour.h"
 #include "handover.h"
-#include "inter_chunk.h"
+#include "inter_turns.h"
 #include "loader.h"
 #include "scores.h"
 #include "solve.h"
@@ -53,7 +53,7 @@ struct Lanes {
   ChunkSolve<Table> solve;
   ChunkCombine<Table> combine;
   Detour<Table> detour;
-  InterChunk<Table, StateT> inter;
+  InterTurns<Table, StateT> inter;
   ChunkHandover<Table, StateT> handover;
 };
 

@@ -45,9 +45,12 @@ class ChunkLoader {
     const int64_t tokens = chunk.item.v_head * tiling_.gate_pitch + chunk.token;
     if (IsChunkParallel<Table>(tiling_)) {
       Handoff<HardEvent::V_MTE2>(kGatesRead);  // sequence-major, values are handed over in between
+      StripsFromGm(chunk, gm_.key, KeyQueryL1(chunk));
+      StripsFromGm(chunk, gm_.query, KeyQueryL1(chunk)[kChunk * kFractal]);
+    } else {
+      Handoff<HardEvent::MTE3_MTE2>(kRows0Left);
+      LoadRows(Get<kRows0, half>(), gm_.key, chunk, KeyHead(chunk), tiling_.k_heads, tiling_.k_dim, 0, k_);
     }
-    Handoff<HardEvent::MTE3_MTE2>(kRows0Left);
-    LoadRows(Get<kRows0, half>(), gm_.key, chunk, KeyHead(chunk), tiling_.k_heads, tiling_.k_dim, 0, k_);
     if (tiling_.has_g) {
       AscendC::DataCopy(Get<kGate, float>(), gm_.gate[tokens], kChunk);
     }
@@ -112,7 +115,9 @@ class ChunkLoader {
       FillLanes(gate, 0.0f, ~0ull << chunk.live);
       FillLanes(beta, 0.0f, ~0ull << chunk.live);
     }
-    ClearDead(chunk, Get<kRows0, half>(), k_);
+    if (!IsChunkParallel<Table>(tiling_)) {
+      ClearDead(chunk, Get<kRows0, half>(), k_);
+    }
     if (tiling_.use_qk_l2norm) {
       NormRows(Get<kRows0, half>(), Vector(chunk, kKeyVector), PowerOf::kScaled);  // the factor enters V'
     }
@@ -130,6 +135,13 @@ class ChunkLoader {
     const StageScope stage(kLoad);
     KeyRowsToL1(chunk, Get<kRows1, half>(), kChunk / kFractal, part);
     if (part + 1 == kParts) {
+      Signal<HardEvent::MTE3_MTE1>(kRowsInL1);
+    }
+  }
+
+  // Chunk-parallel: MTE2 has brought k and q, V knows it, and so does MTE3.
+  __aicore__ inline void RowsInL1(const Chunk& chunk) {
+    if (chunk.HasTokens()) {
       Signal<HardEvent::MTE3_MTE1>(kRowsInL1);
     }
   }
@@ -244,13 +256,32 @@ class ChunkLoader {
 
   // Rows of k or q to the [2 BT, k] operand.
   __aicore__ inline void KeyRowsToL1(const Chunk& chunk, const LocalTensor<half>& rows, uint32_t first_fractal_row, uint32_t part) {
-    const LocalTensor<half> l1 =
-        Get<kKeyQueryL1, half>()[chunk.InL1() * 2 * kChunk * Table::kBucketDim + first_fractal_row * kFractalElems];
+    const LocalTensor<half> l1 = KeyQueryL1(chunk)[first_fractal_row * kFractalElems];
     if (!tiling_.use_qk_l2norm) {
       StripsToL1(l1, 2 * kChunk, rows, k_, part);
     } else if (part == 0) {  // already NZ
       AscendC::DataCopy(l1, rows, AscendC::DataCopyParams(static_cast<uint16_t>(k_), kChunk, 0, kChunk));
     }
+  }
+
+  // Chunk-parallel: k or q, strip by strip; all but the first touch of a line are hits in L2. Those that read what lay here before are
+  // through: V has fetched their product.
+  __aicore__ inline void StripsFromGm(const Chunk& chunk, const GlobalTensor<half>& rows, const LocalTensor<half>& l1) {
+    const int64_t pitch = static_cast<int64_t>(tiling_.k_heads) * k_;
+    const int64_t offset = (chunk.token * tiling_.k_heads + KeyHead(chunk)) * tiling_.k_dim;
+    for (uint32_t s = 0; s < k_; ++s) {
+      const auto strip = l1[s * 2 * kChunk * kFractal];
+      AscendC::DataCopy(strip, rows[offset + s * kFractal],
+                        AscendC::DataCopyParams(static_cast<uint16_t>(chunk.live), 1, static_cast<uint16_t>(pitch - 1), 0));
+      if (chunk.live < kChunk) {
+        AscendC::DataCopy(strip[chunk.live * kFractal], gm_.zeros, (kChunk - chunk.live) * kFractal);
+      }
+    }
+  }
+
+  // [K; Q] of a chunk.
+  __aicore__ inline LocalTensor<half> KeyQueryL1(const Chunk& chunk) {
+    return Get<kKeyQueryL1, half>()[chunk.InL1() * 2 * kChunk * Table::kBucketDim];
   }
 
   __aicore__ inline void StripsToL1(const LocalTensor<half>& l1, uint32_t l1_rows, const LocalTensor<half>& rows, uint32_t strips,

@@ -21,6 +21,10 @@ class OutRows {
 
   // A slice on its way from L0C, in the tile of a norm that is not being taken. kNz has one place for the slices in turn, kNd one for each.
   __aicore__ inline LocalTensor<float> ToScale(uint32_t t, const Slices& slices) {
+    return chip_.template Get<kNormTile, float>()[Apart(t, slices) + (IsChunkParallel<Table>(tiling_) ? kRepeatFloats : 0)];
+  }
+  // Chunk-parallel, one repeat lower than it came: an instruction that works in place writes into the banks that it reads from.
+  __aicore__ inline LocalTensor<float> Scaled(uint32_t t, const Slices& slices) {
     return chip_.template Get<kNormTile, float>()[Apart(t, slices)];
   }
 
@@ -28,7 +32,7 @@ class OutRows {
   __aicore__ inline void Arrange(uint32_t t, const Chunk& chunk, const Slices& slices) {
     const StageScope stage(kState);
     Close();
-    NzToRows(Rows(chunk)[slices.Begin(t)], ToScale(t, slices), kChunk, slices.strips[t], Pitch(chunk));
+    NzToRows(Rows(chunk)[slices.Begin(t)], Scaled(t, slices), kChunk, slices.strips[t], Pitch(chunk));
   }
 
   // The rows to GM. What MTE3 promises after that comes true when they have arrived; Close waits for them and for what else has gone to GM

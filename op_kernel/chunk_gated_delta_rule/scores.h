@@ -268,15 +268,22 @@ class ChunkScores {
                  {1, 1, 0, kBlocksPerRepeat, kBlocksPerRepeat, 0});
   }
 
-  // Zeros above the diagonal of four blocks: an instruction for the upper half of all, one for the lower.
+  // Zeros above the diagonal of four blocks: an instruction for the upper half of all, one for the lower. Written, not multiplied: the score
+  // of a later key may be beyond half, and 0 * inf is no zero.
   __aicore__ inline void MaskDiagonals(const LocalTensor<half>& blocks) {
-    constexpr uint32_t kHalfElems = kFractalElems / 2;
-    constexpr uint8_t kStep = kFractalElems / kHalvesPerBlock;
-    for (uint32_t part = 0; part < 2; ++part) {
-      const LocalTensor<half> at = blocks[part * kHalfElems];
-      AscendC::Mul(at, at, Get<kCausalMask, half>()[part * kHalfElems], static_cast<uint64_t>(kHalfElems), kSide,
-                   {1, 1, 1, kStep, kStep, 0});
+    constexpr uint32_t kRows = kFractal / 2;
+    for (uint32_t row = 0; row < kFractal; row += kRows) {
+      uint64_t above[2] = {AboveDiagonal(row), AboveDiagonal(row + kRows / 2)};
+      AscendC::Duplicate(blocks[row * kFractal], static_cast<half>(0.0f), above, kSide, 1, kFractalElems / kHalvesPerBlock);
     }
+  }
+  // What lies above the diagonal in four rows of 16, a bit each.
+  static constexpr __aicore__ uint64_t AboveDiagonal(uint32_t row) {
+    uint64_t above = 0;
+    for (uint32_t i = 0; i < 4; ++i) {
+      above |= (0xFFFFull & ~((2ull << (row + i)) - 1)) << i * kFractal;
+    }
+    return above;
   }
 
   // In the place of a vector that is made later, behind what ChunkSolve leaves there.

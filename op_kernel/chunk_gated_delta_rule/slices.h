@@ -15,6 +15,11 @@ struct Slices {
     strips[0] = (v_strips + 1) / kTiles;
     strips[1] = v_strips / kTiles;
   }
+  // Chunk-parallel, where Dv is narrow: the first slice is the whole.
+  __aicore__ inline void TakeWhole(uint32_t v_strips) {
+    strips[0] = v_strips;
+    strips[1] = 0;
+  }
   // Columns of Dv before slice t.
   __aicore__ inline uint32_t Begin(uint32_t t) const { return t == 0 ? 0 : strips[0] * kFractal; }
   __aicore__ inline uint32_t ValueElems(uint32_t t) const { return kChunk * strips[t] * kFractal; }

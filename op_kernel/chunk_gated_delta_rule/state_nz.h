@@ -118,10 +118,9 @@ class StateInNz : public InterProducts<Table> {
   using Base::chunk_;
   using Base::powers_;
   using Base::slices_;
-
- private:
   using Base::slots_;
 
+ private:
   // S / p in L0C becomes S, both slices side by side, through where their halves are about to be.
   __aicore__ inline void RestoreState() {
     for (uint32_t t = 0; t < kTiles; ++t) {

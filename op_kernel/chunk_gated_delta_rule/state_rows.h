@@ -116,7 +116,8 @@ class StateRows {
   __aicore__ inline void StoreRows(const GlobalTensor<StateT>& to, int64_t row, const WorkItem& item, uint32_t i, bool (&leaving)[2]) {
     const uint32_t t = i / kPieces;
     const uint32_t piece = i % kPieces;
-    Handoff<HardEvent::V_MTE3>(i % 2);  // the slices' ids are at rest between two chunks
+    // The slices' ids are at rest between two chunks; chunk-parallel, the second is not a slice's.
+    Handoff<HardEvent::V_MTE3>(i % 2 != 0 && IsChunkParallel<Table>(tiling_) ? kStateRowsReady : static_cast<int32_t>(i % 2));
     AscendC::DataCopy(to[Offset(item, row, t, piece)], InRows(i), Rows(t, piece, false));
     Signal<HardEvent::MTE3_V>(kStateRowsLeft + i % 2);
     leaving[i % 2] = true;

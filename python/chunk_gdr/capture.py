@@ -122,15 +122,20 @@ def float_tensor(path, name: str, array: np.ndarray, half: bool, notes: list[str
     return torch.from_numpy(np.ascontiguousarray(rounded))
 
 
-def check_writable(path: str | Path) -> None:
+def check_writable(path: str | Path, source: str | Path | None = None) -> None:
     """Says before the work, not after it, that its results cannot be written.
 
-    The results replace the file by a rename, which would replace a device, a pipe or a write-protected file too.
+    The results replace the file by a rename, which would replace a device, a pipe or a write-protected file too, and the
+    tensors that they are made of, if those come from this file (``source``).
     """
+    if not str(path):
+        raise CaptureError("the name of the file for the results is empty")
     directory = Path(path).resolve().parent
     if not directory.is_dir():
         raise CaptureError(f"{path}: no such directory")
     target = Path(path)
+    if source is not None and target.exists() and target.samefile(source):
+        raise CaptureError(f"{path}: the results would replace the input")
     if target.is_dir():
         raise CaptureError(f"{path}: is a directory")
     if target.exists() and not target.is_file():

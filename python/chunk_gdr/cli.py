@@ -131,8 +131,8 @@ def run_command(arguments: argparse.Namespace) -> int:
     backend = arguments.backend
     on_model = backend == "model"
     refuse_ignored_flags(arguments)
-    if arguments.output:
-        check_writable(arguments.output)
+    if arguments.output is not None:
+        check_writable(arguments.output, arguments.input)
     inputs, notes = load(arguments.input, given_case(arguments), arguments, half=backend in ON_CHIP)
     with Progress(f"running on backend '{backend}'") as progress:
         options = execution_options(arguments) | {"progress": progress.update} if on_model else {}
@@ -143,7 +143,7 @@ def run_command(arguments: argparse.Namespace) -> int:
         if call.error is None:
             progress.stage("comparing with the fp64 recurrence")
             report.comparisons = compare_with_truth(inputs, call.result, overflow_mode(arguments))
-    if arguments.output and call.error is None:
+    if arguments.output is not None and call.error is None:
         save_outputs(arguments.output, vars(call.result))
     if arguments.json:
         print(report.to_json(arguments.all_heads))
@@ -227,6 +227,8 @@ def main(argv: list[str] | None = None) -> int:
     arguments = parser.parse_args(join_negative_numbers(sys.argv[1:] if argv is None else argv))
     if arguments.command is None:
         parser.error("a command is needed: run, plan, check, profile, bench, model or doctor")
+    if sys.stdout is None:
+        parser.error("standard output is closed")
     try:
         with schedule_of(arguments):
             code = arguments.function(arguments)
@@ -235,15 +237,23 @@ def main(argv: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("chunk-gdr: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader of our output has gone; nothing is left to say, not even at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader of our output has gone; nothing is left to say
+        drop_output()
         return 1
     except Exception as error:
         message = usage_message(error)
         if message is None:
             raise
+        if isinstance(error, OSError):
+            drop_output()
         print(f"chunk-gdr: error: {message}", file=sys.stderr)
         return 2
+
+
+def drop_output() -> None:
+    """What stdout could not take is not tried again at exit."""
+    with contextlib.suppress(OSError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def schedule_of(arguments: argparse.Namespace):
@@ -257,6 +267,8 @@ def usage_message(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, ValueError) and str(error).startswith(USER_VALUES):
         return first_line(error)
+    if isinstance(error, OSError):
+        return str(error)
     if isinstance(error, MemoryError):
         return f"not enough memory for these shapes ({error})"
     if isinstance(error, RuntimeError) and is_argument_error(error):

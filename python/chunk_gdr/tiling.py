@@ -201,14 +201,14 @@ SCHEDULE_VARIABLE = "CHUNK_GDR_SCHEDULE"
 
 @contextlib.contextmanager
 def schedule(name: str) -> Iterator[None]:
-    """Calls of the operator in this block, and their plans, run this schedule: one of ``SCHEDULES``, see :func:`plan`.
+    """Calls of the operator in this block, and their plans, run this schedule, see :func:`plan`.
 
     Process-wide, like the environment variable ``CHUNK_GDR_SCHEDULE`` that it sets.
 
     Raises:
         ValueError: there is no such schedule. A call for which it does not fit fails on its own.
     """
-    if name not in SCHEDULES:
+    if name.partition(":")[0] not in SCHEDULES:
         raise ValueError(f"chunk_gated_delta_rule tiling: schedule must be one of {', '.join(SCHEDULES)}, got {name!r}")
     before = os.environ.get(SCHEDULE_VARIABLE)
     os.environ[SCHEDULE_VARIABLE] = name
@@ -249,7 +249,8 @@ def plan(
         cores: AI cores the plan may use, 1 to 8.
         schedule: ``"sequence-major"`` (a core runs all chunks of a v-head, the state on chip), ``"v-tiles"`` (of a slice
             of Dv), ``"chunk-parallel"`` (the cores of a v-head also share out what does not depend on the state, chunk by
-            chunk) or ``"auto"``, the one predicted to be fastest. None: what ``CHUNK_GDR_SCHEDULE`` says, else auto.
+            chunk; ``"chunk-parallel:4"`` fixes the rounds between two meetings of all cores, 2, 4, 6, 8 or 16) or
+            ``"auto"``, the one predicted to be fastest. None: what ``CHUNK_GDR_SCHEDULE`` says, else auto.
 
     Raises:
         ValueError: a quantity is out of range; the message names it, the limit and the value.

@@ -103,6 +103,28 @@ def test_scores_beyond_half(check_on_backend, where, overflow, query_norm, scale
     check_on_backend(where, x, overflow=overflow)
 
 
+@pytest.mark.parametrize("where, overflow", [("native", "inf"), ("model", "inf"), ("model", "saturate")])
+@pytest.mark.parametrize("factor", [1.0, 3.0], ids=["as-they-are", "growing"])
+def test_scores_of_later_keys_beyond_half(check_on_backend, where, overflow, factor):
+    """Only what the causal mask removes exceeds fp16: q_t k_{t+1}, and those of a token meet nothing else."""
+    x = make_inputs(replace(BASE, lengths=(60,), dk=60, state="float32", v_size=0.03, beta=0.01))
+    x.query, x.key = (rows[:, None].half() for rows in (300.0 * torch.eye(60).roll(1, 1), 300.0 * torch.eye(60)))
+    x.key[0::2] /= 300.0 / factor
+    x.query[1::2] /= 300.0
+    assert (x.query[:-1, 0].double() * x.key[1:, 0].double()).sum(-1).max() > FP16_MAX
+    check_on_backend(where, x, overflow=overflow)
+
+
+@pytest.mark.parametrize("where, overflow", [("native", "inf"), ("model", "inf"), ("model", "saturate")])
+@pytest.mark.parametrize("l2norm", [False, True])
+def test_one_hot_rows_that_meet_later_keys_only(check_on_backend, where, overflow, l2norm):
+    """All causal scores are 0, so that Q K^T is multiplied by the largest power of two, and with it what lies above."""
+    x = make_inputs(replace(BASE, lengths=(2,), state="float32", l2norm=l2norm))
+    one_hot = torch.eye(64)[:, None].half()
+    x.query, x.key = one_hot[1:3].clone(), one_hot[0:2].clone()
+    check_on_backend(where, x, overflow=overflow)
+
+
 def test_scale_none_is_one(run):
     absent, one = (run(replace(BASE, scale=scale)) for scale in (None, 1.0))
     assert torch.equal(absent.out, one.out)

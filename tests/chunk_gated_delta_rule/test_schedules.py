@@ -97,6 +97,20 @@ def test_the_prediction_of_a_shared_head_is_near_what_the_model_measures(nk, nv,
         assert predicted == pytest.approx(measured, rel=0.1)
 
 
+@pytest.mark.parametrize("rounds", [2, 4, 6, 8, 16])
+def test_rounds_between_meetings_by_hand(rounds):
+    case = Case(lengths=(500,), nk=1, nv=1, dk=64, dv=64)
+    name = f"chunk-parallel:{rounds}"
+    assert plan([500], 1, 1, 64, 64, schedule=name).rounds_apart == rounds
+    assert same_bits(results(case, "sequence-major")[0], results(case, name)[0])
+
+
+@pytest.mark.parametrize("name", ["chunk-parallel:3", "chunk-parallel:0", "chunk-parallel:", "chunk-parallel:4:", "v-tiles:2", "auto:4", ":4"])
+def test_what_is_no_schedule(name):
+    with pytest.raises(ValueError, match="schedule must be .*chunk-parallel:N, N one of 2, 4, 6, 8, 16, got " + name):
+        plan([640], 1, 1, 64, 64, schedule=name)
+
+
 def test_a_schedule_that_does_not_fit_says_why():
     message = "schedule chunk-parallel does not fit this launch.*l2norm"
     for arguments, changes in [(([640], 16, 32, 128, 128), {}), (([640], 1, 1, 64, 64), {"use_qk_l2norm": True}), (([0], 1, 1, 64, 64), {})]:

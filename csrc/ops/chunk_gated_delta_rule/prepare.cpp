@@ -63,7 +63,7 @@ host::ProblemDesc Describe(const Arguments& args, const Sizes& sizes, uint32_t c
   desc.core_count = cores;
   desc.state_layout = ChosenStateLayout();
   if (const char* schedule = std::getenv("CHUNK_GDR_SCHEDULE"); schedule != nullptr && *schedule != '\0') {
-    desc.schedule = host::ScheduleFromName(schedule);
+    host::SetSchedule(desc, schedule);
   }
   return desc;
 }

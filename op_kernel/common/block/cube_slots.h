@@ -24,13 +24,20 @@ class CubeSlots {
 
   // The next slot, free for loads; then products between Loaded and Done. Two slots may be open at a time.
   __aicore__ inline int32_t Begin() {
-    slot_ = 1 - slot_;
+    slot_ = 1 - (held_ == kNone ? slot_ : held_);
     Await<HardEvent::M_MTE1>(slot_);
     return slot_;
+  }
+  // Between its parts a job in parts keeps its slot, and others take turns in the one that is left.
+  __aicore__ inline void Hold(int32_t slot) { held_ = slot; }
+  __aicore__ inline void Release(int32_t slot) {
+    held_ = held_ == slot ? kNone : held_;
+    Done(slot);
   }
   __aicore__ inline void Loaded(int32_t slot) { Handoff<HardEvent::MTE1_M>(slot); }
   // A second part of the same slot's loads, under the products of the first.
   __aicore__ inline void LoadedRest(int32_t slot) { Handoff<HardEvent::MTE1_M>(kSlots + slot); }
+  __aicore__ inline void LoadedLast(int32_t slot) { Handoff<HardEvent::MTE1_M>(2 * kSlots + slot); }
   __aicore__ inline void Done(int32_t slot) { Signal<HardEvent::M_MTE1>(slot); }
 
   __aicore__ inline LocalTensor<half> A(int32_t slot, uint32_t fractal = 0) { return l0a_[slot * slot_elems_ + fractal * kFractalElems]; }
@@ -38,11 +45,13 @@ class CubeSlots {
 
  private:
   static constexpr int32_t kSlots = 2;
+  static constexpr int32_t kNone = -1;
 
   LocalTensor<half> l0a_;
   LocalTensor<half> l0b_;
   uint32_t slot_elems_ = 0;
   int32_t slot_ = 0;
+  int32_t held_ = kNone;
 };
 
 // c += factor x, factor the identity [16, 16] times +1 or -1, on `fractals` fractals: whatever tile they are of, they are a column of

@@ -113,14 +113,24 @@ def operator_scenarios() -> dict[str, Scenario]:
             Case((130,), 1, 1, 16, 32, gate="none", beta="none", state=None, scale=None, pass_lengths=False)
         ),
         "slices-b128": OperatorScenario(case(65, dk=128, dv=128, chunk_state=True), cores=2, schedule="v-tiles"),
-        "shared-b64": OperatorScenario(case(330, 70, dk=64, dv=64), cores=4, schedule="chunk-parallel"),
-        "shared-half-b80": OperatorScenario(case(450, dk=80, dv=64, state="float16"), cores=2, schedule="chunk-parallel"),
+        "shared-b64": OperatorScenario(case(1220, 70, dk=64, dv=64), cores=4, schedule="chunk-parallel:2"),
+        "shared-half-b80": OperatorScenario(case(1160, dk=80, dv=64, state="float16"), cores=2, schedule="chunk-parallel:2"),
+        "shared-four-b64": OperatorScenario(case(1220, dk=64, dv=64), cores=4, schedule="chunk-parallel:2"),
         "shared-b96": OperatorScenario(case(128, dk=96, dv=96, scale=None), cores=2, schedule="chunk-parallel"),
         "shared-half-b128": OperatorScenario(
             case(576, dk=128, dv=128, state="float16", chunk_state=True), cores=2, schedule="chunk-parallel"
         ),
         # Chunks that leave the common way, for both reasons.
         "detours-b64": OperatorScenario(case(130, dk=64, dv=48, key_norm=3.0, query_norm=1e-3, gate="-5")),
+        "shared-four-detours-b64": OperatorScenario(
+            case(400, dk=64, dv=64, key_norm=3.0, query_norm=1e-3, gate="-5", beta=0.01, chunk_state=True),
+            cores=4,
+            schedule="chunk-parallel:2",
+        ),
+        "shared-small-weights-b64": OperatorScenario(
+            case(900, dk=64, dv=64, gate="-5", beta=0.004, state="float16", chunk_state=True), cores=2, schedule="chunk-parallel:2"
+        ),
+        "small-weights-b64": OperatorScenario(case(200, dk=64, dv=64, gate="-5", beta=0.004)),
         "shared-detours-b64": OperatorScenario(
             case(200, dk=64, dv=64, key_norm=3.0, query_norm=1e-3, gate="-5"), cores=2, schedule="chunk-parallel"
         ),

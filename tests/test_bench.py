@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chunk_gdr import bench, cases, cli, runner
+from chunk_gdr import bench, cases, runner
 from chunk_gdr.bench import builds, counts
 from chunk_gdr.cases import BENCHES, Bench, Case
 
@@ -19,32 +19,22 @@ NAMES = {
 }  # fmt: skip
 
 
-def run(capsys, *argv):
-    """(exit code, stdout, stderr) of the command."""
-    try:
-        code = cli.main(list(argv))
-    except SystemExit as stop:
-        code = stop.code
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
-
-
 @pytest.fixture(scope="module")
 def small():
     return bench.measure("d64-small", BENCHES["small"]["d64-small"])
 
 
-def test_json(capsys, small):
-    code, out, err = run(capsys, *SMALL, "--json")
+def test_json(command, small):
+    code, out, err = command(*SMALL, "--json")
     (row,) = json.loads(out)
     assert code == 0 and row["passed"] and NAMES <= set(row)
     assert row | {"seconds": 0} == small.to_dict() | {"seconds": 0}
     assert "d64-small: comparing with the fp64 recurrence" in err
 
 
-def test_both_state_layouts(capsys, small):
+def test_both_state_layouts(command, small):
     """A row for each, of which the first is the package's own kernel; the other takes more cycles."""
-    code, out, _ = run(capsys, *SMALL, "--state-layout", "both", "--kernel", str(ROOT / builds.KERNEL), "--json")
+    code, out, _ = command(*SMALL, "--state-layout", "both", "--kernel", str(ROOT / builds.KERNEL), "--json")
     nz, nd = json.loads(out)
     assert code == 0 and [row["state_layout"] for row in (nz, nd)] == ["kNz", "kNd"]
     assert nz | {"seconds": 0} == small.to_dict() | {"seconds": 0}
@@ -115,41 +105,41 @@ def test_every_suite_is_runnable_as_planned():
     assert {entry.case.dv for entry in BENCHES["model"].values()} == {64, 80, 96, 128}
 
 
-def test_picture(capsys, tmp_path):
+def test_picture(command, tmp_path):
     image = pytest.importorskip("matplotlib.image")
-    code, _, _ = run(capsys, *SMALL, "--json", "--png", str(tmp_path / "roof.png"))
+    code, _, _ = command(*SMALL, "--json", "--png", str(tmp_path / "roof.png"))
     height, width = image.imread(tmp_path / "roof.png").shape[:2]
     assert code == 0 and width > height > 300
 
 
-def test_without_matplotlib_all_but_the_picture_works(capsys, tmp_path, monkeypatch):
+def test_without_matplotlib_all_but_the_picture_works(command, tmp_path, monkeypatch):
     import sys
 
     for name in ("matplotlib.backends.backend_agg", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, name, None)
-    code, out, err = run(capsys, *SMALL, "--png", str(tmp_path / "roof.png"))
+    code, out, err = command(*SMALL, "--png", str(tmp_path / "roof.png"))
     assert code == 0 and "pessimistic parameters" in out and "drawing needs matplotlib: pip install" in err
     assert not (tmp_path / "roof.png").exists()
 
 
-def test_a_kernel_at_fault_has_no_good_figures(capsys, monkeypatch):
+def test_a_kernel_at_fault_has_no_good_figures(command, monkeypatch):
     from chunk_gdr import model
 
     to_dict = model.Report.to_dict
     faulty = {"hazards": {"errors": 1, "auto_sync": 0, "reports": []}}
     monkeypatch.setattr(model.Report, "to_dict", lambda report: to_dict(report) | faulty)
-    code, out, _ = run(capsys, *SMALL)
+    code, out, _ = command(*SMALL)
     assert code == 1 and "d64-small  MISSED: hazards.errors: 1, must be 0" in out and "1 shapes, 1 MISSED" in out
 
 
-def test_a_kernel_that_is_abandoned(capsys, monkeypatch):
+def test_a_kernel_that_is_abandoned(command, monkeypatch):
     def abandoned(inputs, backend, **options):
         call = runner.call_operator(inputs, backend, **options)
         call.error = "the kernel was abandoned: deadlock"
         return call
 
     monkeypatch.setattr("chunk_gdr.bench.figures.call_operator", abandoned)
-    code, out, _ = run(capsys, *SMALL, "--json")
+    code, out, _ = command(*SMALL, "--json")
     (row,) = json.loads(out)
     assert code == 1 and not row["passed"] and row["missed"] == ["the kernel was abandoned: deadlock"]
     assert NAMES <= set(row) and row["total_cycles"] is None and row["optimistic"] is None
@@ -167,8 +157,8 @@ def test_a_kernel_that_is_abandoned(capsys, monkeypatch):
         (["--threads", "0"], "argument --threads: expected a whole number from 1 to 2147483647, got '0'"),
     ],
 )
-def test_wrong_use_is_one_line(capsys, argv, message):
-    code, out, err = run(capsys, *SMALL, *argv)
+def test_wrong_use_is_one_line(command, argv, message):
+    code, out, err = command(*SMALL, *argv)
     assert code == 2 and out == "" and err.splitlines()[-1].endswith(message) and len(err.splitlines()) == 1
 
 

@@ -7,27 +7,17 @@ import sys
 
 import pytest
 
-from chunk_gdr import cli, profile
-from chunk_gdr.profile import command
+from chunk_gdr import profile
+from chunk_gdr.profile import command as profile_command
 from chunk_gdr.profile.trace import CoreTrace, Slice
 
 SMALL = ["--lengths", "300,3", "--nk", "1", "--nv", "2", "--dk", "24", "--dv", "40"]
 QUEUES = ["S", "V", "M", "MTE1", "MTE2", "MTE3"]
 
 
-def run(capsys, *argv):
-    """(exit code, stdout, stderr) of chunk-gdr profile."""
-    try:
-        code = cli.main(["profile", *argv])
-    except SystemExit as stop:
-        code = stop.code
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
-
-
-def test_json_files_and_picture(capsys, tmp_path):
+def test_json_files_and_picture(command, tmp_path):
     image = pytest.importorskip("matplotlib.image")
-    code, out, err = run(capsys, *SMALL, "--output", str(tmp_path / "p"), "--json")
+    code, out, err = command("profile", *SMALL, "--output", str(tmp_path / "p"), "--json")
     result = json.loads(out)
     assert code == 0 and result["passed"] and result["missed"] == [] and "writing the profile" in err
     names = {os.path.relpath(file, tmp_path / "p") for file in result["files"]}
@@ -52,8 +42,8 @@ def test_json_files_and_picture(capsys, tmp_path):
     assert len(colours) > 8
 
 
-def test_stages_carry_the_waits_of_their_instructions(capsys, tmp_path):
-    code, out, _ = run(capsys, *SMALL, "--output", str(tmp_path / "p"), "--json")
+def test_stages_carry_the_waits_of_their_instructions(command, tmp_path):
+    code, out, _ = command("profile", *SMALL, "--output", str(tmp_path / "p"), "--json")
     model = json.loads(out)["model"]
     stages = {stage["name"]: stage["queues"] for stage in model["stages"]}
     assert list(stages)[0] == "outside" and {"Load", "Scores", "Solve", "Residual", "State"} < stages.keys()
@@ -66,8 +56,8 @@ def test_stages_carry_the_waits_of_their_instructions(capsys, tmp_path):
         assert busy == pytest.approx(sum(core["queues"][queue]["busy"] for core in model["cores"]))
 
 
-def test_critical_path(capsys, tmp_path):
-    code, out, _ = run(capsys, *SMALL, "--output", str(tmp_path / "p"), "--json")
+def test_critical_path(command, tmp_path):
+    code, out, _ = command("profile", *SMALL, "--output", str(tmp_path / "p"), "--json")
     model = json.loads(out)["model"]
     links = model["critical_path"]
     assert sum(link["cycles"] for link in links) == pytest.approx(model["slowest_core"]["cycles"])
@@ -76,18 +66,18 @@ def test_critical_path(capsys, tmp_path):
         assert link["queue"] in QUEUES and link["kind"] in ("busy", "latency", "other_blocks") and link["cycles"] > 0
 
 
-def test_text(capsys, tmp_path):
+def test_text(command, tmp_path):
     target = tmp_path / "p"
-    code, out, _ = run(capsys, *SMALL, "--output", str(target), "--core", "1", "--params", "optimistic")
+    code, out, _ = command("profile", *SMALL, "--output", str(target), "--core", "1", "--params", "optimistic")
     assert code == 0 and "(host model, optimistic parameters)" in out and "\ncore 1" in out
     parts = ("for MTE3", "redundant synchronisation in this run: ", "\nScores ", "\nall ", "critical path", f"{target}: trace.json", "pipeline.png of core 1")
     assert [part for part in parts if part not in out] == []
 
 
-def test_window_flags(capsys, tmp_path):
+def test_window_flags(command, tmp_path):
     pytest.importorskip("matplotlib")
     flags = ["--output", str(tmp_path / "p"), "--json"]
-    code, out, _ = run(capsys, *SMALL, *flags, "--core", "0", "--from", "1000", "--to", "2500")
+    code, out, _ = command("profile", *SMALL, *flags, "--core", "0", "--from", "1000", "--to", "2500")
     assert code == 0 and json.loads(out)["window"] == [1000, 2500] and json.loads(out)["core"] == 0
 
 
@@ -102,17 +92,17 @@ def test_one_edge_of_the_window(tmp_path):
         assert profile.draw(core, tmp_path / "p.png", begin, end) == window
 
 
-def test_without_matplotlib_all_but_the_picture_works(capsys, tmp_path, monkeypatch):
+def test_without_matplotlib_all_but_the_picture_works(command, tmp_path, monkeypatch):
     for name in ("matplotlib.backends.backend_agg", "matplotlib.figure"):
         monkeypatch.setitem(sys.modules, name, None)
-    code, out, err = run(capsys, *SMALL, "--output", str(tmp_path / "p"), "--json")
+    code, out, err = command("profile", *SMALL, "--output", str(tmp_path / "p"), "--json")
     result = json.loads(out)
     assert code == 0 and result["window"] is None and (tmp_path / "p" / "trace.json").is_file()
     assert not (tmp_path / "p" / "pipeline.png").exists()
     assert "no pipeline.png: drawing needs matplotlib: pip install matplotlib, or" in err and "extra [plot]" in err
 
 
-def test_an_earlier_profile_is_replaced_whole_or_not_at_all(capsys, tmp_path, monkeypatch):
+def test_an_earlier_profile_is_replaced_whole_or_not_at_all(command, tmp_path, monkeypatch):
     target = tmp_path / "p"
     target.mkdir()
     (target / "trace.json").write_text("old")
@@ -121,32 +111,32 @@ def test_an_earlier_profile_is_replaced_whole_or_not_at_all(capsys, tmp_path, mo
         raise OSError("no space left")
 
     with monkeypatch.context() as patch:
-        patch.setattr(command, "draw", fail)
-        code, _, err = run(capsys, *SMALL, "--output", str(target))
+        patch.setattr(profile_command, "draw", fail)
+        code, _, err = command("profile", *SMALL, "--output", str(target))
         assert code == 2 and "chunk-gdr: error: no space left" in err
     assert os.listdir(tmp_path) == ["p"] and os.listdir(target) == ["trace.json"]
     assert (target / "trace.json").read_text() == "old"
-    assert run(capsys, *SMALL, "--output", str(target))[0] == 0
+    assert command("profile", *SMALL, "--output", str(target))[0] == 0
     assert os.listdir(tmp_path) == ["p"] and len(os.listdir(target)) > 8
     assert json.loads((target / "trace.json").read_text())["traceEvents"]
 
 
-def test_a_folder_of_something_else_is_left_alone(capsys, tmp_path):
+def test_a_folder_of_something_else_is_left_alone(command, tmp_path):
     (tmp_path / "thesis.txt").write_text("years of work")
-    code, _, err = run(capsys, *SMALL, "--output", str(tmp_path))
+    code, _, err = command("profile", *SMALL, "--output", str(tmp_path))
     assert code == 2 and "not empty and without a trace.json" in err
     assert os.listdir(tmp_path) == ["thesis.txt"]
 
 
-def test_a_kernel_at_fault_is_exit_code_1(capsys, tmp_path, monkeypatch):
+def test_a_kernel_at_fault_is_exit_code_1(command, tmp_path, monkeypatch):
     def faulty(*arguments, **options):
         call = call_operator(*arguments, **options)
         call.model["hazards"] |= {"errors": 2, "reports": [{"report": "V Add reads UB 'x'"}]}
         return call
 
-    call_operator = command.call_operator
-    monkeypatch.setattr(command, "call_operator", faulty)
-    code, out, _ = run(capsys, *SMALL, "--output", str(tmp_path / "p"))
+    call_operator = profile_command.call_operator
+    monkeypatch.setattr(profile_command, "call_operator", faulty)
+    code, out, _ = command("profile", *SMALL, "--output", str(tmp_path / "p"))
     assert code == 1 and "MISSED: hazards.errors: 2, must be 0" in out and "V Add reads UB 'x'" in out
 
 
@@ -219,8 +209,8 @@ def test_window_of_a_kernel_without_rounds():
         (["--input", "nowhere.npz"], "nowhere.npz: no such file"),
     ],
 )
-def test_wrong_use(capsys, tmp_path, monkeypatch, argv, message):
+def test_wrong_use(command, tmp_path, monkeypatch, argv, message):
     monkeypatch.chdir(tmp_path)
-    code, out, err = run(capsys, *argv)
+    code, out, err = command("profile", *argv)
     assert code == 2 and out == "" and "Traceback" not in err and os.listdir(tmp_path) == []
     assert message in err.splitlines()[-1]

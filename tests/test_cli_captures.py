@@ -171,6 +171,8 @@ def test_an_output_that_cannot_be(command, tmp_path):
     for target in (source, link):
         code, out, err = command("run", "--backend", "native", "--input", str(source), "--output", str(target))
         assert code == 2 and out == "" and err == f"chunk-gdr: error: {target}: the results would replace the input\n"
+    code, out, err = command("run", "--backend", "native", "--input", str(tmp_path / "no.npz"), "--output", str(source))
+    assert code == 2 and out == "" and err.splitlines()[-1] == f"chunk-gdr: error: {tmp_path / 'no.npz'}: no such file"
     for target, why in (("", "is empty"), (str(tmp_path / ("y" * 300)), "File name too long")):
         code, out, err = command(*NATIVE, "--output", target)
         assert code == 2 and out == "" and err.startswith("chunk-gdr: error: ") and why in err and err.count("\n") == 1

@@ -134,7 +134,7 @@ def check_writable(path: str | Path, source: str | Path | None = None) -> None:
     if not directory.is_dir():
         raise CaptureError(f"{path}: no such directory")
     target = Path(path)
-    if source is not None and target.exists() and target.samefile(source):
+    if source is not None and target.exists() and Path(source).exists() and target.samefile(source):
         raise CaptureError(f"{path}: the results would replace the input")
     if target.is_dir():
         raise CaptureError(f"{path}: is a directory")

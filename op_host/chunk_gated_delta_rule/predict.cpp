@@ -21,7 +21,7 @@ struct Count {
   }
 };
 
-// `python -m chunk_gdr.bench.counts` prints these constants.
+// `python -m chunk_gdr.bench.counts` prints those named k..Cost.
 
 // A chunk takes as long as the longer of two chains through the queues: that of its values and state, and, where keys are wider than
 // values, that of the rows on their way from GM to L1.

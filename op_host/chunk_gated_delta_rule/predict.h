@@ -22,7 +22,8 @@ struct CycleCosts {
   int32_t rounds_apart = 0;  // meetings
   int32_t v_tiles = 1;
 
-  // Of an item of `length` tokens, if the longest of the launch has `longest`.
+  // Of an item of `length` tokens, if the longest of the launch has `longest`. Chunks of one's own are charged before the first meeting
+  // only.
   int64_t Item(int64_t length, int64_t longest) const;
   int64_t Item(int64_t length) const { return Item(length, length); }
 };

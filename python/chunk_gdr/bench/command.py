@@ -25,7 +25,7 @@ def add_bench_command(commands) -> None:
     parser = commands.add_parser(
         "bench",
         help="measure fixed shapes on the host model: cycles, bounds, queues, accuracy",
-        description="Runs fixed shapes on the host model of all cores, under both parameter sets. Takes minutes.",
+        description="Runs fixed shapes on the host model of all cores, under both parameter sets. Takes a minute or so.",
     )
     parser.add_argument("--suite", choices=list(BENCHES), default="model", help="which shapes (model)")
     parser.add_argument("--only", action="append", metavar="NAME", help="only this shape of the suite; may be repeated")

@@ -5,7 +5,7 @@
 
 With r and s the strips of 16 columns of k and v, each cost is near a + b r + c s + d r s; that of a chunk is the larger
 of two such: where keys are wider than values, another chain through the queues decides. The costs are differences of
-runs of one core; copies of states count apart. Printed as they stand in op_host/chunk_gated_delta_rule/predict.cpp; run
+runs of one core; copies of states count apart. Printed as the k..Cost of op_host/chunk_gated_delta_rule/predict.cpp; run
 it from the repository root.
 """
 
@@ -140,8 +140,8 @@ def shared_fit(fits: dict[str, Fit]) -> dict[str, Fit]:
     """What the chunk-parallel schedule costs, from launches of different lengths and slices.
 
     Their cycles beside those of the launch and the item are a sum: chunks; what those of one's own add before the first
-    meeting (in the place of r: by slice); meetings; and what comes once (in that of r: with a state). Of each shape the
-    rounds between meetings that a plan would choose.
+    meeting (in the place of r: by slice); meetings; and what comes once (in that of r: with a state). Of each shape, all
+    rounds between meetings that come near the fastest (SHARED_NEAR_BEST).
     """
     launches = []
     for (r, v_strips), cores, chunks in itertools.product(SHARED_DIMS, SHARED_CORES, SHARED_CHUNKS):

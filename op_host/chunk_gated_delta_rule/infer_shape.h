@@ -6,7 +6,7 @@
 
 namespace chunk_gdr::host {
 
-// Shapes and dtypes of the results. Unknown extents (-1) and ranks (-2) stay unknown.
+// Shapes and dtypes of the results. Unknown extents (-1) and ranks (-2) stay unknown. Failure prints one line.
 ge::graphStatus InferShapes(gert::InferShapeContext* context);
 ge::graphStatus InferDataTypes(gert::InferDataTypeContext* context);
 

@@ -8,6 +8,8 @@
 
 namespace chunk_gdr::host {
 
+constexpr const char* kOpName = "ChunkGatedDeltaRule";
+
 enum InputIdx : size_t {
   kQuery,         // [T, Nk, Dk]
   kKey,           // [T, Nk, Dk]

@@ -2,9 +2,7 @@
 #include "tiling_context.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
-#include <exception>
 
 #include "../common/shapes.h"
 #include "operands.h"
@@ -16,10 +14,7 @@ namespace {
 
 Dims RequiredDims(const gert::TilingContext& context, size_t input, const char* name, size_t rank) {
   const gert::StorageShape* shape = context.GetInputShape(input);
-  if (shape == nullptr) {
-    throw std::invalid_argument(std::string("operand '") + name + "' is missing");
-  }
-  return RequireRank(name, DimsOf(shape->GetStorageShape()), rank);
+  return RequireRank(name, DimsOf(Required(name, shape == nullptr ? nullptr : &shape->GetStorageShape(), rank)), rank);
 }
 
 // Empty if the optional input is absent.
@@ -32,6 +27,8 @@ bool IsHalf(const gert::TilingContext& context, size_t input) {
   const gert::CompileTimeTensorDesc* desc = context.GetOptionalInputDesc(input);
   return desc != nullptr && desc->GetDataType() == ge::DT_FLOAT16;
 }
+
+const char* StateDtype(bool is_half) { return is_half ? "float16" : "float32"; }
 
 template <typename T>
 T Attr(const gert::TilingContext& context, size_t index, T absent) {
@@ -82,8 +79,10 @@ ProblemDesc Describe(const gert::TilingContext& context) {
   if (p.has_chunk_state) {
     const int64_t least = p.has_lengths ? p.total_tokens / kChunk + p.batch : ChunksOf(p.total_tokens);
     RequireDims("chunk_state", chunk_state, {std::max(chunk_state[0], least), p.value_heads, p.value_dim, p.key_dim});
-    if (IsHalf(context, kChunkState) != p.state_is_half) {
-      throw std::invalid_argument("operand 'chunk_state' must be of the state's dtype: that of initial_state, without one float32");
+    const bool is_half = IsHalf(context, kChunkState);
+    if (is_half != p.state_is_half) {
+      Refuse("chunk_state", std::string("dtype ") + StateDtype(p.state_is_half) + " (that of initial_state, without one float32)",
+             StateDtype(is_half));
     }
   }
   p.scale = Attr<float>(context, kScale, 1.0f);
@@ -100,8 +99,12 @@ void Fill(gert::TilingContext& context) {
 
   gert::TilingData* bytes = context.GetRawTilingData();
   size_t* workspace = context.GetWorkspaceSizes(1);
-  if (bytes == nullptr || workspace == nullptr || bytes->GetCapacity() < sizeof(plan.tiling)) {
-    throw std::runtime_error("no room for the tiling data");
+  const size_t room = bytes == nullptr ? 0 : bytes->GetCapacity();
+  if (room < sizeof(plan.tiling)) {
+    throw std::runtime_error("tiling data: expected room for " + std::to_string(sizeof(plan.tiling)) + " bytes, got " + std::to_string(room));
+  }
+  if (workspace == nullptr) {
+    throw std::runtime_error("workspace sizes: expected room for one, got none");
   }
   std::memcpy(bytes->GetData(), &plan.tiling, sizeof(plan.tiling));
   bytes->SetDataSize(sizeof(plan.tiling));
@@ -114,13 +117,7 @@ void Fill(gert::TilingContext& context) {
 }  // namespace
 
 ge::graphStatus FillTilingContext(gert::TilingContext* context) {
-  try {
-    Fill(*context);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "ChunkGatedDeltaRule: %s\n", error.what());
-    return ge::GRAPH_FAILED;
-  }
-  return ge::GRAPH_SUCCESS;
+  return Reported(kOpName, [context] { Fill(*context); });
 }
 
 }  // namespace chunk_gdr::host

@@ -4,6 +4,8 @@
 #define CHUNK_GDR_OP_HOST_COMMON_SHAPES_H_
 
 #include <cstdint>
+#include <cstdio>
+#include <exception>
 #include <initializer_list>
 #include <stdexcept>
 #include <string>
@@ -34,21 +36,41 @@ inline std::string Text(const Dims& dims) {
   return "[" + text + "]";
 }
 
-[[noreturn]] inline void Refuse(const char* operand, const std::string& expected, const Dims& got) {
-  throw std::invalid_argument(std::string("operand '") + operand + "': expected " + expected + ", got " + Text(got));
+[[noreturn]] inline void Refuse(const char* operand, const std::string& expected, const std::string& got) {
+  throw std::invalid_argument(std::string("operand '") + operand + "': expected " + expected + ", got " + got);
 }
 
 inline const Dims& RequireRank(const char* operand, const Dims& dims, size_t rank) {
   if (dims.size() != rank) {
-    Refuse(operand, "rank " + std::to_string(rank), dims);
+    Refuse(operand, "rank " + std::to_string(rank), Text(dims));
   }
   return dims;
 }
 
+// The shape of an operand that has to be there; nullptr is one that is not.
+inline const gert::Shape& Required(const char* operand, const gert::Shape* shape, size_t rank) {
+  if (shape == nullptr) {
+    Refuse(operand, "rank " + std::to_string(rank), "no tensor");
+  }
+  return *shape;
+}
+
 inline void RequireDims(const char* operand, const Dims& dims, const Dims& expected) {
   if (dims != expected) {
-    Refuse(operand, "shape " + Text(expected), dims);
+    Refuse(operand, "shape " + Text(expected), Text(dims));
   }
+}
+
+// What a function of the operator throws, as CANN wants it: a status, and one line.
+template <typename Function>
+ge::graphStatus Reported(const char* op, Function function) {
+  try {
+    function();
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", op, error.what());
+    return ge::GRAPH_FAILED;
+  }
+  return ge::GRAPH_SUCCESS;
 }
 
 }  // namespace chunk_gdr::host

@@ -42,7 +42,7 @@ def operands(shapes):
 
 
 def shapes(tokens=200, batch=3, nk=2, nv=4, dk=48, dv=32, state=FLOAT, rows=7):
-    pitch = (tokens + 7) // 8 * 8 + 64
+    pitch = _C.gate_pitch(tokens)
     return {
         QUERY: ((tokens, nk, dk), HALF),
         KEY: ((tokens, nk, dk), HALF),
@@ -105,7 +105,23 @@ def test_inference_of_what_is_not_known_yet(cann):
     assert cann("infer " + operands(inputs)).splitlines()[1] == f"1=-1,4,32,48:{FLOAT}"
     inputs = shapes() | {QUERY: ((-2,), HALF)}
     assert cann("infer " + operands(inputs)).splitlines() == [f"0=200,4,32:{HALF}", f"1=-2:{FLOAT}"]
-    assert cann("infer " + operands(shapes() | {QUERY: ((200, 48), HALF)})) == "failed"
+
+
+@pytest.mark.parametrize(
+    "inputs, message",
+    [
+        (without(shapes(), QUERY), "operand 'query': expected rank 3, got no tensor"),
+        (without(shapes(), VALUE), "operand 'value': expected rank 3, got no tensor"),
+        (shapes() | {QUERY: ((200, 48), HALF)}, "operand 'query': expected rank 3, got [200, 48]"),
+        (shapes() | {VALUE: ((200, 4, 32, 1), HALF)}, "operand 'value': expected rank 3, got [200, 4, 32, 1]"),
+        (shapes() | {LENGTHS: ((), INT64)}, "operand 'actual_seq_lengths': expected rank 1, got []"),
+        (shapes() | {LENGTHS: ((3, 1), INT64)}, "operand 'actual_seq_lengths': expected rank 1, got [3, 1]"),
+    ],
+    ids=["no query", "no value", "query", "value", "scalar lengths", "lengths"],
+)
+def test_inference_of_wrong_shapes_is_one_line(cann, capfd, inputs, message):
+    assert cann("infer " + operands(inputs)) == "failed"
+    assert capfd.readouterr().err == f"ChunkGatedDeltaRule: {message}\n"
 
 
 # --- tiling
@@ -172,7 +188,10 @@ def test_tiling_follows_the_platform(cann):
         ({G: ((4, 272), FLOAT)}, "operand 'beta': expected shape [4, 272], got [4, 264]"),
         ({STATE: ((2, 4, 32, 48), FLOAT)}, "operand 'initial_state': expected shape [3, 4, 32, 48]"),
         ({CHUNK_STATE: ((5, 4, 32, 48), FLOAT)}, "operand 'chunk_state': expected shape [6, 4, 32, 48], got [5, "),
-        ({CHUNK_STATE: ((6, 4, 32, 48), HALF)}, "operand 'chunk_state' must be of the state's dtype"),
+        (
+            {CHUNK_STATE: ((6, 4, 32, 48), HALF)},
+            "operand 'chunk_state': expected dtype float32 (that of initial_state, without one float32), got float16",
+        ),
         ({G: ((4, 200), FLOAT), BETA: ((4, 200), FLOAT)}, "gate_stride_elems must be at least total_tokens + 64"),
     ],
     ids=["key", "rank", "tokens", "heads", "beta", "state", "chunk_state", "chunk_state_dtype", "pitch"],
@@ -187,7 +206,13 @@ def test_head_dims_and_room(cann, capfd):
     assert tile(cann, shapes(dk=40)) is None
     assert "key_dim must be a multiple of 16" in capfd.readouterr().err
     assert tile(cann, shapes(), capacity=16) is None
-    assert "no room for the tiling data" in capfd.readouterr().err
+    size = len(plan(shapes(), 3)["tiling"])
+    assert f"tiling data: expected room for {size} bytes, got 16\n" in capfd.readouterr().err
+
+
+def test_a_missing_operand_is_one_line(cann, capfd):
+    assert tile(cann, without(shapes(), KEY)) is None
+    assert capfd.readouterr().err == "ChunkGatedDeltaRule: operand 'key': expected rank 3, got no tensor\n"
 
 
 # --- both compilers

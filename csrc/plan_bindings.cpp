@@ -85,7 +85,14 @@ py::dict Plan(const py::kwargs& kwargs) {
                   "v_tile_dim"_a = plan.tiling.v_tile_dim, "rounds_apart"_a = plan.tiling.chunk_parallel, "workspace_bytes"_a = plan.workspace_bytes,
                   "launch_cycles"_a = plan.costs.launch, "item_cycles"_a = plan.costs.item, "chunk_cycles"_a = plan.costs.chunk,
                   "workspace"_a = workspace, "buffers"_a = ToList(plan.buffers), "stages"_a = plan.stage_names,
+                  "stage_lanes"_a = plan.stage_lanes,
                   "tiling"_a = py::bytes(reinterpret_cast<const char*>(&plan.tiling), sizeof plan.tiling));
+}
+
+// Throws for a name that is no schedule.
+void CheckSchedule(const std::string& name) {
+  ProblemDesc scratch;
+  chunk_gdr::host::SetSchedule(scratch, name);
 }
 
 py::list ItemsOfCore(const std::vector<int64_t>& lengths, uint32_t core, const py::kwargs& kwargs) {
@@ -103,6 +110,9 @@ std::vector<int64_t> PredictedCycles(const std::vector<int64_t>& lengths, const 
 
 void BindPlan(py::module_& m) {
   m.def("plan", &Plan);
+  m.def("check_schedule", &CheckSchedule, py::arg("name"));
+  m.def("schedule_names", &chunk_gdr::host::ScheduleNames);
+  m.def("gate_pitch", &chunk_gdr::host::GatePitch, py::arg("tokens"));
   m.def("items_of_core", &ItemsOfCore, py::arg("lengths"), py::arg("core"));
   m.def("predicted_cycles", &PredictedCycles, py::arg("lengths"));
 }

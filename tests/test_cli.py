@@ -223,6 +223,20 @@ def test_plan(command):
     assert code == 0 and plan == json.loads(json.dumps(expected)) and plan["tiling_key"] == 641
 
 
+def test_the_rounds_of_chunk_parallel(command):
+    flags = ["--lengths", "640", "--nk", "1", "--nv", "2", "--dk", "64", "--dv", "64"]
+    for text, schedule, rounds in (("chunk-parallel:4", "chunk-parallel", 4), ("v-tiles", "v-tiles", 0)):
+        code, out, _ = command("plan", *flags, "--schedule", text, "--json")
+        plan = json.loads(out)
+        assert code == 0 and (plan["schedule"], plan["rounds_apart"]) == (schedule, rounds)
+
+
+@pytest.mark.parametrize("name", ["run", "plan", "check", "profile", "bench"])
+def test_help_lists_the_schedules(command, name):
+    code, out, _ = command(name, "--help")
+    assert code == 0 and "--schedule NAME[:N]" in out and tiling.SCHEDULE_NAMES in " ".join(out.split())
+
+
 @pytest.mark.parametrize("to, why", [(">&-", "standard output is closed"), (">/dev/full", "No space left on device")])
 @pytest.mark.parametrize("flags", [[], ["--json"]], ids=["text", "json"])
 def test_a_standard_output_that_takes_nothing(to, why, flags):
@@ -230,6 +244,26 @@ def test_a_standard_output_that_takes_nothing(to, why, flags):
     done = subprocess.run(["sh", "-c", f"{command} {to}"], capture_output=True, text=True)
     assert done.returncode == 2 and why in done.stderr and "Traceback" not in done.stderr
     assert "chunk-gdr: error: " in done.stderr
+
+
+TABLE_THEN_ERROR = """
+import sys
+from chunk_gdr import cli
+
+def a_table_then_a_picture_for_which_there_is_no_space(arguments):
+    print("the table")
+    raise OSError(28, "No space left on device")
+
+cli.plan_command = a_table_then_a_picture_for_which_there_is_no_space
+sys.exit(cli.main(["plan"]))
+"""
+
+
+def test_what_was_printed_before_an_error_is_there():
+    """Standard output is a pipe, whose buffer is not yet written when the error comes."""
+    done = subprocess.run([sys.executable, "-c", TABLE_THEN_ERROR], capture_output=True, text=True)
+    assert done.returncode == 2 and done.stdout == "the table\n"
+    assert done.stderr == "chunk-gdr: error: [Errno 28] No space left on device\n"
 
 
 def test_a_reader_that_stops_reading():

@@ -13,6 +13,11 @@ SEED = "a whole number from 0 to 18446744073709551615"
 HEAD_DIM = "a whole number from 1 to 128"
 LENGTHS = "whole numbers, N,N,..., that add up to 2147483647 at most"
 CYCLES = "a finite number of cycles from 0"
+SCHEDULES = (
+    "auto, sequence-major, v-tiles, chunk-parallel or, with the rounds between two meetings, chunk-parallel:N, "
+    "N one of 2, 4, 6, 8, 16"
+)
+NO_SCHEDULES = ("fast", "", "chunk-parallel:3", "chunk-parallel:99", "chunk-parallel:", "v-tiles:2", "auto:4")
 
 # command, flag -> what it expects, what it does not take
 FLAGS = {
@@ -31,6 +36,11 @@ FLAGS = {
     ("plan", "--scale"): ("a finite float32 or 'none'", (*NOT_FINITE, "-inf", "default")),
     ("run", "--adversarial"): (SEED, (*NOT_WHOLE, str(2**64))),
     ("run", "--cores"): ("a whole number from 1 to 8", (*NOT_WHOLE, "0", "9")),
+    ("run", "--schedule"): (SCHEDULES, NO_SCHEDULES),
+    ("plan", "--schedule"): (SCHEDULES, NO_SCHEDULES),
+    ("check", "--schedule"): (SCHEDULES, NO_SCHEDULES),
+    ("profile", "--schedule"): (SCHEDULES, NO_SCHEDULES),
+    ("bench", "--schedule"): (SCHEDULES, NO_SCHEDULES),
     ("check", "--threads"): (WHOLE_FROM_1, (*NOT_WHOLE, "0", "2147483648")),
     ("run", "--top"): (WHOLE_FROM_0, (*NOT_WHOLE, "2147483648")),
     ("check", "--seeds"): (WHOLE_FROM_0, (*NOT_WHOLE, "2147483648")),

@@ -132,16 +132,40 @@ bool CanRunChunkParallel(const ChunkGatedDeltaRuleTiling& t, const ProblemDesc& 
          !t.use_qk_l2norm && t.tokens > 0 && FitsTwoChunks(bucket, t.v_tile_dim) && problem.can_zero_workspace;
 }
 
+// And what it got.
 std::string WhatItTakes(const ProblemDesc& problem, int32_t max_columns) {
+  const bool shared = problem.schedule == Schedule::kChunkParallel;
+  std::string text;
   if (problem.schedule == Schedule::kSequenceMajor) {
-    return "items of the whole Dv, and with the state in " + std::string(NameOf(problem.state_layout)) + " the chip has room for " +
+    text = "items of the whole Dv, and with the state in " + std::string(NameOf(problem.state_layout)) + " the chip has room for " +
            std::to_string(max_columns) + " columns";
+  } else {
+    text = std::string("slices of Dv, of 16 columns or more") +
+           (shared ? ", no more than a core each and half of the bucket wide, tokens, no l2norm in the kernel, the state in kNz and a "
+                     "workspace that the launch zeroes"
+                   : "");
   }
-  return std::string("slices of Dv, of 16 columns or more") +
-         (problem.schedule == Schedule::kChunkParallel
-              ? ", no more than a core each and half of the bucket wide, tokens, no l2norm in the kernel, the state in kNz and a workspace "
-                "that the launch zeroes"
-              : "");
+  text += ", got batch " + std::to_string(problem.batch) + ", value_heads " + std::to_string(problem.value_heads) + ", value_dim " +
+          std::to_string(problem.value_dim);
+  if (shared) {
+    text += ", key_dim " + std::to_string(problem.key_dim) + ", core_count " + std::to_string(problem.core_count) + ", total_tokens " +
+            std::to_string(problem.total_tokens) + ", use_qk_l2norm " + std::to_string(problem.use_qk_l2norm) + ", state in " +
+            NameOf(problem.state_layout) + ", workspace " + (problem.can_zero_workspace ? "zeroed" : "as it is");
+  }
+  return text;
+}
+
+// The first length below 0, else the sum.
+std::string WhatTheyAre(const std::vector<int64_t>& lengths) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  int64_t sum = 0;
+  for (const int64_t length : lengths) {
+    if (length < 0) {
+      return std::to_string(length);
+    }
+    sum = length > kMost - sum ? kMost : sum + length;
+  }
+  return "a sum of " + std::to_string(sum);
 }
 
 // Narrow slices of Dv reach more cores or share them out more evenly, but every slice does the work that depends on k alone again, unless
@@ -194,6 +218,17 @@ std::vector<WorkspaceSlot> Workspace(const LaunchPlan& plan) {
 
 }  // namespace
 
+std::string ScheduleNames() {
+  std::string names, rounds;
+  for (const char* name : kScheduleNames) {
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  for (const int32_t n : kRoundsApart) {
+    rounds += n == 0 ? "" : (rounds.empty() ? "" : ", ") + std::to_string(n);
+  }
+  return names + " or, with the rounds between two meetings, " + NameOf(Schedule::kChunkParallel) + ":N, N one of " + rounds;
+}
+
 void SetSchedule(ProblemDesc& problem, const std::string& name) {
   const size_t colon = name.find(':');
   const auto* found = std::find(std::begin(kScheduleNames), std::end(kScheduleNames), name.substr(0, colon));
@@ -203,10 +238,7 @@ void SetSchedule(ProblemDesc& problem, const std::string& name) {
   }
   const Schedule schedule = static_cast<Schedule>(found - std::begin(kScheduleNames));
   if (found == std::end(kScheduleNames) || rounds == std::end(kRoundsApart) || (*rounds != 0 && schedule != Schedule::kChunkParallel)) {
-    throw std::invalid_argument(
-        "chunk_gated_delta_rule tiling: schedule must be auto, sequence-major, v-tiles, chunk-parallel or, with the rounds between two "
-        "meetings, chunk-parallel:N, N one of 2, 4, 6, 8, 16, got " +
-        name);
+    throw std::invalid_argument("chunk_gated_delta_rule tiling: schedule must be " + ScheduleNames() + ", got '" + name + "'");
   }
   problem.schedule = schedule;
   problem.rounds_apart = *rounds;
@@ -218,6 +250,10 @@ StateLayout StateLayoutFromName(const std::string& name) {
     throw std::invalid_argument("chunk_gated_delta_rule tiling: the state layout must be kNz or kNd, got '" + name + "'");
   }
   return static_cast<StateLayout>(found - std::begin(kStateLayoutNames));
+}
+
+int64_t GatePitch(int64_t tokens) {
+  return RoundUp<int64_t>(tokens, kBlockBytes / sizeof(float)) + static_cast<int64_t>(kChunk);
 }
 
 uint32_t BucketOf(int64_t key_dim, int64_t value_dim) {
@@ -256,7 +292,7 @@ std::vector<WorkItem> ItemsOfCore(const ChunkGatedDeltaRuleTiling& tiling, const
   const Partition<decltype(length_of)> partition(tiling, length_of, cores);
   if (!partition.valid()) {
     throw std::invalid_argument("chunk_gated_delta_rule tiling: lengths must be non-negative and add up to " +
-                                std::to_string(tiling.tokens));
+                                std::to_string(tiling.tokens) + ", got " + WhatTheyAre(lengths));
   }
   std::vector<WorkItem> items;
   CoreItems<decltype(length_of)> cursor(partition, core);

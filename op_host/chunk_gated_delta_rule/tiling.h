@@ -53,6 +53,13 @@ struct ProblemDesc {
 // two meetings. Throws std::invalid_argument for any other name.
 void SetSchedule(ProblemDesc& problem, const std::string& name);
 
+// All of those names, as that error lists them.
+std::string ScheduleNames();
+
+// Elements from one head's row of g and beta to the next where the host lays them out: steps of 32 bytes, and room for a whole chunk that
+// starts at the last token.
+int64_t GatePitch(int64_t tokens);
+
 struct BufferRow {
   std::string name;
   std::string memory;  // "UB", "L1", "L0A", "L0B", "L0C"

@@ -14,7 +14,7 @@ import numpy as np
 from .capture import load_inputs
 from .cases import BETAS, GATES, KEYS, V_LIMIT, Case, Inputs, chunk_state_like, make_inputs
 from .reference.recurrence import checked_lengths
-from .tiling import INT32_MAX, MAX_CORES, MAX_HEAD_DIM, SCHEDULES
+from .tiling import INT32_MAX, MAX_CORES, MAX_HEAD_DIM, SCHEDULE_NAMES, checked_schedule
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 EXECUTION_FLAGS = ("adversarial", "cores", "threads", "params", "overflow", "permute_cube")
@@ -58,6 +58,7 @@ whole = whole_number(0)
 seed = whole_number(0, 2**64 - 1)
 head_dim = whole_number(1, MAX_HEAD_DIM)
 finite = number(-FLOAT32_MAX, FLOAT32_MAX, "a finite float32")
+schedule_name = limited(checked_schedule, SCHEDULE_NAMES, bool)
 length_list = limited(
     lambda text: tuple(int(part) for part in text.split(",")),
     f"whole numbers, N,N,..., that add up to {INT32_MAX} at most",
@@ -203,7 +204,12 @@ def add_plan_flags(group) -> None:
 
 
 def add_schedule_flag(group) -> None:
-    group.add_argument("--schedule", choices=SCHEDULES, help="how cores share the work (auto: predicted to be fastest)")
+    group.add_argument(
+        "--schedule",
+        type=schedule_name,
+        metavar="NAME[:N]",
+        help=f"how cores share the work: {SCHEDULE_NAMES} (auto: predicted to be fastest)",
+    )
 
 
 def given_execution_flags(arguments: argparse.Namespace) -> list[str]:

@@ -244,7 +244,9 @@ def main(argv: list[str] | None = None) -> int:
         message = usage_message(error)
         if message is None:
             raise
-        if isinstance(error, OSError):
+        try:
+            sys.stdout.flush()  # what was printed before the error
+        except OSError:
             drop_output()
         print(f"chunk-gdr: error: {message}", file=sys.stderr)
         return 2

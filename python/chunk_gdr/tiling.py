@@ -83,6 +83,7 @@ class Plan:
     v_tile_dim: int
     rounds_apart: int  #: chunk-parallel: rounds of two chunks between two synchronisations of all cores; else 0
     stages: tuple[str, ...]
+    stage_lanes: tuple[int, ...]  #: stages of one lane follow one another, those of different lanes interleave
     buffers: tuple[Buffer, ...]
     workspace_bytes: int
     workspace: tuple[WorkspaceSlot, ...]
@@ -195,8 +196,14 @@ def _whole(name: str, value, low: int, high: int) -> int:
     return number
 
 
-SCHEDULES = ("auto", "sequence-major", "v-tiles", "chunk-parallel")
+SCHEDULE_NAMES = _C.schedule_names()  #: as a text, for messages
 SCHEDULE_VARIABLE = "CHUNK_GDR_SCHEDULE"
+
+
+def checked_schedule(name: str) -> str:
+    """The name; ValueError where there is no such schedule."""
+    _C.check_schedule(name)
+    return name
 
 
 @contextlib.contextmanager
@@ -208,10 +215,8 @@ def schedule(name: str) -> Iterator[None]:
     Raises:
         ValueError: there is no such schedule. A call for which it does not fit fails on its own.
     """
-    if name.partition(":")[0] not in SCHEDULES:
-        raise ValueError(f"chunk_gated_delta_rule tiling: schedule must be one of {', '.join(SCHEDULES)}, got {name!r}")
     before = os.environ.get(SCHEDULE_VARIABLE)
-    os.environ[SCHEDULE_VARIABLE] = name
+    os.environ[SCHEDULE_VARIABLE] = checked_schedule(name)
     try:
         yield
     finally:
@@ -279,7 +284,7 @@ def plan(
         "has_chunk_state": chunk_state,
         "state_is_half": state_dtype == "float16",
         "use_qk_l2norm": use_qk_l2norm,
-        "gate_stride_elems": -(-total // 8) * 8 + CHUNK,
+        "gate_stride_elems": _C.gate_pitch(total),
         "core_count": cores,
         "schedule": schedule or os.environ.get(SCHEDULE_VARIABLE) or "auto",
     }
@@ -294,6 +299,7 @@ def plan(
         v_tile_dim=raw["v_tile_dim"],
         rounds_apart=raw["rounds_apart"],
         stages=tuple(raw["stages"]),
+        stage_lanes=tuple(raw["stage_lanes"]),
         buffers=tuple(Buffer(**row) for row in raw["buffers"]),
         workspace_bytes=raw["workspace_bytes"],
         workspace=tuple(WorkspaceSlot(**slot) for slot in raw["workspace"]),

@@ -6,7 +6,7 @@ import pytest
 
 from chunk_gdr import _C, model
 
-TOKENS, K_HEADS, V_HEADS, K_DIM, V_DIM, CHUNK = 70, 1, 2, 32, 64, 64
+TOKENS, K_HEADS, V_HEADS, K_DIM, V_DIM = 70, 1, 2, 32, 64
 STATUS_WORDS = 8  # one 32-byte block per core
 BAD_LENGTHS = 1
 
@@ -14,7 +14,7 @@ BAD_LENGTHS = 1
 def launch(lengths, state_dtype, **options):
     rng = np.random.default_rng(0)
     half = lambda *shape: rng.standard_normal(shape).astype(np.float16)  # noqa: E731
-    gate_pitch = -(-TOKENS // 8) * 8 + CHUNK
+    gate_pitch = _C.gate_pitch(TOKENS)
     gates = np.zeros((V_HEADS, gate_pitch), np.float32)
     plan = _C.plan(
         total_tokens=TOKENS, batch=len(lengths), key_heads=K_HEADS, value_heads=V_HEADS, key_dim=K_DIM, value_dim=V_DIM,

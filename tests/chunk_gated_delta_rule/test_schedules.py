@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schedules: the same bits whichever runs, clean on every one, chosen by what the plan predicts."""
 
+import re
+
 import pytest
 import torch
 
@@ -107,28 +109,38 @@ def test_rounds_between_meetings_by_hand(rounds):
 
 @pytest.mark.parametrize("name", ["chunk-parallel:3", "chunk-parallel:0", "chunk-parallel:", "chunk-parallel:4:", "v-tiles:2", "auto:4", ":4"])
 def test_what_is_no_schedule(name):
-    with pytest.raises(ValueError, match="schedule must be .*chunk-parallel:N, N one of 2, 4, 6, 8, 16, got " + name):
+    message = "chunk_gated_delta_rule tiling: schedule must be auto, .*chunk-parallel:N, N one of 2, 4, 6, 8, 16, got '"
+    with pytest.raises(ValueError, match=message + re.escape(name) + "'$"):
         plan([640], 1, 1, 64, 64, schedule=name)
+    with pytest.raises(ValueError, match=message + re.escape(name) + "'$"):
+        with tiling.schedule(name):
+            pass
+
+
+def test_the_rounds_of_a_block():
+    with tiling.schedule("chunk-parallel:4"):
+        assert plan([640], 1, 1, 64, 64).rounds_apart == 4
 
 
 def test_a_schedule_that_does_not_fit_says_why():
     message = "schedule chunk-parallel does not fit this launch.*l2norm"
     for arguments, changes in [(([640], 16, 32, 128, 128), {}), (([640], 1, 1, 64, 64), {"use_qk_l2norm": True}), (([0], 1, 1, 64, 64), {})]:
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=message) as refused:
             plan(*arguments, schedule="chunk-parallel", **changes)
+        _, nk, nv, dk, dv = arguments
+        got = f"got batch 1, value_heads {nv}, value_dim {dv}, key_dim {dk}, core_count 8, total_tokens {sum(arguments[0])}, "
+        got += f"use_qk_l2norm {int(bool(changes))}, state in kNz, workspace zeroed"
+        assert str(refused.value).endswith(got)
         assert plan(*arguments, **changes).schedule != "chunk-parallel"
-    with pytest.raises(ValueError, match="schedule v-tiles does not fit"):
+    with pytest.raises(ValueError, match="schedule v-tiles does not fit.* got batch 1, value_heads 1, value_dim 16$"):
         plan([640], 1, 1, 64, 16, schedule="v-tiles")
-    with pytest.raises(ValueError, match="schedule must be .* got fast"):
+    with pytest.raises(ValueError, match="schedule must be .* got 'fast'$"):
         plan([640], 1, 1, 64, 64, schedule="fast")
-    with pytest.raises(ValueError, match="schedule must be one of"):
-        with tiling.schedule("fast"):
-            pass
 
 
 def test_a_schedule_from_the_environment_is_checked_at_the_call(monkeypatch):
     monkeypatch.setenv(tiling.SCHEDULE_VARIABLE, "fast")
-    with pytest.raises(ValueError, match="schedule must be .* got fast"):
+    with pytest.raises(ValueError, match="schedule must be .* got 'fast'$"):
         call_operator(make_inputs(Case(lengths=(5,), nk=1, nv=1, dk=16, dv=16)), "model")
 
 

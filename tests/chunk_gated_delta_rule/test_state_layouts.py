@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernel with its state in rows in UB (kNd): every bucket and path against the truth, hazards checked, as with kNz."""
 
-import itertools
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +12,8 @@ from chunk_gdr.bench import builds
 from chunk_gdr.cases import SUITE, Case, chunk_state_like, make_inputs
 from chunk_gdr.check import different_bits
 from chunk_gdr.runner import call_operator, plan_of_case
+
+from .placement import assert_buffers_fit
 
 KERNEL = Path(__file__).resolve().parents[2] / builds.KERNEL
 BASE = Case(lengths=(70, 3, 0, 130), nk=1, nv=2, dk=64, dv=64, chunk_state=True)
@@ -130,12 +131,7 @@ def test_plan(rows, dim, widest):
     assert p.state_layout == "kNd" and p.v_tile_dim <= widest and p.v_tiles == -(-dim // widest)
     (state,) = (b for b in p.buffers if b.name == "state_rows")
     assert state.rows == widest and "state_rows" in str(p) and "state kNd" in str(p)
-    for b in p.buffers:
-        assert 0 < b.bytes and b.offset_bytes + b.bytes <= tiling.CAPACITY_BYTES[b.memory], b
-    for a, b in itertools.combinations(p.buffers, 2):
-        both_live = a.memory == b.memory and any(a.lives_in(s) and b.lives_in(s) for s in range(len(p.stages)))
-        apart = a.offset_bytes + a.bytes <= b.offset_bytes or b.offset_bytes + b.bytes <= a.offset_bytes
-        assert apart or not both_live, (a, b)
+    assert_buffers_fit(p)
 
 
 @pytest.mark.parametrize("changes", [{}, {"chunk_state": True}, {"chunk_state": True, "state": "float16"}], ids=str)

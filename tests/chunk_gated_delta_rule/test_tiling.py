@@ -9,7 +9,9 @@ import re
 import pytest
 
 from chunk_gdr import _C, tiling
-from chunk_gdr.tiling import CAPACITY_BYTES, plan
+from chunk_gdr.tiling import plan
+
+from .placement import assert_buffers_fit, may_share_bytes
 
 DIMS = (1, 9, 33, 60, 64, 65, 80, 81, 96, 97, 128)
 
@@ -127,18 +129,18 @@ def test_bucket_is_the_smallest_that_fits(dk, dv):
 
 @pytest.mark.parametrize("dim", [64, 80, 96, 128])
 def test_buffers_fit_and_do_not_overlap_while_both_live(dim):
-    p = plan([64], 1, 1, dim, dim)
-    assert {b.memory for b in p.buffers} == set(CAPACITY_BYTES)
-    for b in p.buffers:
-        assert 0 <= b.offset_bytes and b.offset_bytes + b.bytes <= CAPACITY_BYTES[b.memory], b
-        assert b.offset_bytes % (512 if b.memory in ("L0A", "L0B") else 1024 if b.memory == "L0C" else 32) == 0, b
-    for a, b in itertools.combinations(p.buffers, 2):
-        share_memory = a.memory == b.memory
-        both_live = any(a.lives_in(stage) and b.lives_in(stage) for stage in range(len(p.stages)))
-        apart = a.offset_bytes + a.bytes <= b.offset_bytes or b.offset_bytes + b.bytes <= a.offset_bytes
-        assert not (share_memory and both_live) or apart, (a, b)
-    for memory, capacity in CAPACITY_BYTES.items():
-        assert max(p.occupancy(memory).values()) <= p.high_water_bytes(memory) <= capacity
+    assert_buffers_fit(plan([64], 1, 1, dim, dim))
+
+
+def test_rows_of_two_lanes_never_share_bytes():
+    """Whatever their stages: those of two lanes interleave, and those of one lane follow one another."""
+    p = plan([64], 1, 1, 64, 64)
+    rows = {b.name: b for b in p.buffers}
+    assert len(p.stage_lanes) == len(p.stages) and list(p.stage_lanes) == sorted(p.stage_lanes)
+    assert may_share_bytes(p, rows["gate_operand"], rows["out_weight"])
+    assert not may_share_bytes(p, rows["out_weight"], rows["out_weight_halves"])  # both live
+    assert not may_share_bytes(p, rows["gate_operand"], rows["diagonals"])  # two lanes
+    assert not may_share_bytes(p, rows["gate_operand"], rows["token_vectors"])
 
 
 def test_prints_what_each_core_runs():
@@ -193,6 +195,21 @@ def test_the_compiled_plan_refuses_a_core_that_is_not_there():
     problem = {"total_tokens": 64, "batch": 1, "key_heads": 1, "value_heads": 1, "key_dim": 16, "value_dim": 16, "core_count": 1}
     with pytest.raises(ValueError, match="core must be below the number of cores 1, got 1"):
         _C.items_of_core([64], 1, **problem)
+
+
+@pytest.mark.parametrize(
+    "lengths, got",
+    [([60, 5], "a sum of 65"), ([-1, 65], "-1"), ([70, -6], "-6"), ([2**63 - 1] * 2, f"a sum of {2**63 - 1}")],
+    ids=str,
+)
+def test_the_compiled_plan_refuses_lengths_that_do_not_fit(lengths, got):
+    problem = {"total_tokens": 64, "batch": 2, "key_heads": 1, "value_heads": 1, "key_dim": 16, "value_dim": 16, "has_lengths": True}
+    with pytest.raises(ValueError, match=f"lengths must be non-negative and add up to 64, got {got}$"):
+        _C.items_of_core(lengths, 0, **problem)
+
+
+def test_gate_rows_have_room_for_a_chunk_behind_the_last_token():
+    assert [_C.gate_pitch(tokens) for tokens in (0, 1, 8, 9, 2**31 - 1)] == [64, 72, 72, 80, 2**31 + 64]
 
 
 def test_the_compiled_plan_refuses_an_infinite_scale():

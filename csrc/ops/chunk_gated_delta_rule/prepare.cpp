@@ -14,9 +14,6 @@ constexpr int64_t kGmAlignBytes = 32;
 
 int64_t PaddedDim(int64_t dim) { return (dim + 15) / 16 * 16; }
 
-// Rows of g and beta: 32-byte steps, and room for a whole chunk that starts at the last token.
-int64_t GateStride(int64_t tokens) { return (tokens + 7) / 8 * 8 + kChunkRows; }
-
 bool IsAligned(const at::Tensor& tensor) {
   return reinterpret_cast<uintptr_t>(tensor.const_data_ptr()) % kGmAlignBytes == 0;
 }
@@ -36,9 +33,9 @@ at::Tensor Padded(const at::Tensor& tensor, at::IntArrayRef dims) {
   return padded;
 }
 
-// [T, Nv] -> fp32 [Nv, GateStride(T)]
+// [T, Nv] -> fp32 [Nv, GatePitch(T)]
 at::Tensor GateRows(const at::Tensor& factors) {
-  at::Tensor rows = at::zeros({factors.size(1), GateStride(factors.size(0))}, factors.options().dtype(at::kFloat));
+  at::Tensor rows = at::zeros({factors.size(1), host::GatePitch(factors.size(0))}, factors.options().dtype(at::kFloat));
   rows.narrow(1, 0, factors.size(0)).copy_(factors.t());
   return rows;
 }
@@ -59,7 +56,7 @@ host::ProblemDesc Describe(const Arguments& args, const Sizes& sizes, uint32_t c
   desc.state_is_half = sizes.state_dtype == at::kHalf;
   desc.use_qk_l2norm = args.use_qk_l2norm_in_kernel;
   desc.scale = static_cast<float>(args.scale.value_or(1.0));
-  desc.gate_stride_elems = GateStride(desc.total_tokens);
+  desc.gate_stride_elems = host::GatePitch(desc.total_tokens);
   desc.core_count = cores;
   desc.state_layout = ChosenStateLayout();
   if (const char* schedule = std::getenv("CHUNK_GDR_SCHEDULE"); schedule != nullptr && *schedule != '\0') {

@@ -12,6 +12,8 @@
 
 namespace chunk_gdr::chunk_gated_delta_rule {
 
+static_assert(kChunkRows == kChunk && kMaxHeadDim == chunk_gdr::kMaxHeadDim, "the checks and the kernel have the same limits");
+
 struct KernelArgument {
   const char* name;
   OptionalTensor tensor;

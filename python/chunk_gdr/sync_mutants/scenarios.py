@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import _C, model, tiling
-from ..cases import CHUNK, Case, make_inputs
+from ..cases import Case, make_inputs
 from ..runner import call_operator
 
 
@@ -64,7 +64,7 @@ class RefusalScenario:
     tokens: int = 40
 
     def __call__(self, options: dict) -> Run:
-        gate_pitch = self.tokens + CHUNK
+        gate_pitch = _C.gate_pitch(self.tokens)
         plan = _C.plan(
             total_tokens=self.tokens, batch=1, key_heads=1, value_heads=1, key_dim=self.k_dim, value_dim=self.v_dim,
             has_beta=True, has_g=True, has_initial_state=True, has_lengths=True, gate_stride_elems=gate_pitch,

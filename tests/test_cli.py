@@ -261,7 +261,8 @@ sys.exit(cli.main(["plan"]))
 
 def test_what_was_printed_before_an_error_is_there():
     """Standard output is a pipe, whose buffer is not yet written when the error comes."""
-    done = subprocess.run([sys.executable, "-c", TABLE_THEN_ERROR], capture_output=True, text=True)
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    done = subprocess.run([sys.executable, "-c", TABLE_THEN_ERROR], env=buffered, capture_output=True, text=True)
     assert done.returncode == 2 and done.stdout == "the table\n"
     assert done.stderr == "chunk-gdr: error: [Errno 28] No space left on device\n"
 

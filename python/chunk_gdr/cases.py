@@ -167,7 +167,7 @@ class Case:
         return text + f"-{self.keys}-S{self.state or 'none'}" + ("-l2norm" if self.l2norm else "")
 
 
-# What `chunk-gdr check` runs: every bucket and every path of the kernel, few heads, short sequences.
+# What `chunk-gdr check` runs: every bucket, schedule and path of the kernel, few heads, short sequences.
 SUITE: dict[str, Case] = {
     "qwen": Case(lengths=(130, 64, 0, 1), nk=2, nv=4),
     "gates-d64": Case(lengths=(100, 65), nk=1, nv=7, dk=64, dv=64, gate="per-head"),
@@ -177,6 +177,9 @@ SUITE: dict[str, Case] = {
     "half-state": Case(lengths=(64, 90), nk=1, nv=3, dk=48, dv=16, state="float16", chunk_state=True, gate="-5"),
     "bare": Case((75,), 1, 2, 16, 32, gate="none", beta="none", state=None, scale=None, pass_lengths=False),
     "reset": Case(lengths=(130,), nk=1, nv=2, gate="inf-at-70", chunk_state=True),
+    # Long enough for the plan to share the chunks of a head out, over two cores and over eight.
+    "shared-by-two": Case(lengths=(930,), nk=1, nv=1, dk=64, dv=32),
+    "shared-by-eight": Case(lengths=(500,), nk=1, nv=1, chunk_state=True, gate="mixture"),
 }
 
 

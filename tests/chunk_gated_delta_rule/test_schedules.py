@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schedules: the same bits whichever runs, clean on every one, chosen by what the plan predicts."""
 
+import itertools
 import re
+from dataclasses import replace
 
 import pytest
 import torch
 
 from chunk_gdr import tiling
-from chunk_gdr.cases import Case, make_inputs
-from chunk_gdr.runner import call_operator
+from chunk_gdr.cases import SUITE, Case, make_inputs
+from chunk_gdr.runner import call_operator, plan_of_case
 from chunk_gdr.tiling import plan
 
 SCHEDULES = ("sequence-major", "v-tiles", "chunk-parallel")
@@ -61,20 +63,34 @@ def test_every_schedule_gives_the_same_bits(name):
         assert report["hazards"]["errors"] == 0 and report["hazards"]["auto_sync"] == 0
 
 
+SLICES = {2: (64, 2), 4: (64, 8), 8: (128, 8)}  # of a head -> Dv, cores
+
+
 @pytest.mark.parametrize("seed", range(5))
-def test_chunk_parallel_bits_do_not_depend_on_the_execution(seed):
-    case = CASES["d64"]
-    first, _ = results(case, "chunk-parallel")
-    other, _ = results(case, "chunk-parallel", execution="adversarial", seed=seed, threads=1 + seed % 3)
+@pytest.mark.parametrize("slices", SLICES)
+def test_chunk_parallel_bits_do_not_depend_on_the_execution(slices, seed):
+    dv, cores = SLICES[slices]
+    case = replace(CASES["d64"], nv=1 if slices == cores else 2, dv=dv)
+    assert plan([*case.lengths], 1, case.nv, case.dk, case.dv, cores=cores, schedule="chunk-parallel").v_tiles == slices
+    first, _ = results(case, "chunk-parallel", cores=cores)
+    other, _ = results(case, "chunk-parallel", cores=cores, execution="adversarial", seed=seed, threads=1 + seed % 3)
     assert same_bits(first, other)
 
 
-@pytest.mark.parametrize("chunks", [1, 2, 3, 7, 16, 33])
-def test_chunk_parallel_for_every_way_a_sequence_ends(chunks):
+@pytest.mark.parametrize("slices, chunks", [*itertools.product((2, 4), (1, 2, 3, 7, 16, 33)), *itertools.product((8,), (1, 2, 7, 16))])
+def test_chunk_parallel_for_every_way_a_sequence_ends(slices, chunks):
     """Rounds are two chunks, meetings some rounds apart; the last of each may be cut short."""
+    dv, cores = SLICES[slices]
     for length in (64 * chunks - 63, 64 * chunks):
-        case = Case(lengths=(length,), nk=1, nv=1, dk=32, dv=64, seed=length)
-        assert same_bits(results(case, "v-tiles")[0], results(case, "chunk-parallel")[0])
+        case = Case(lengths=(length,), nk=1, nv=1, dk=32, dv=dv, seed=length)
+        assert plan([*case.lengths], 1, case.nv, case.dk, case.dv, cores=cores, schedule="chunk-parallel").v_tiles == slices
+        assert same_bits(results(case, "v-tiles")[0], results(case, "chunk-parallel", cores=cores)[0])
+
+
+def test_the_suite_runs_every_schedule():
+    plans = [plan_of_case(case) for case in SUITE.values()]
+    assert {p.schedule for p in plans} == set(SCHEDULES)
+    assert {p.v_tiles for p in plans if p.schedule == "chunk-parallel"} >= {2, 8}
 
 
 FEW_HEADS = [(1, 1, 128), (1, 2, 128), (2, 4, 128), (1, 1, 64), (1, 2, 80), (1, 2, 96)]
@@ -99,12 +115,15 @@ def test_the_prediction_of_a_shared_head_is_near_what_the_model_measures(nk, nv,
         assert predicted == pytest.approx(measured, rel=0.1)
 
 
+@pytest.mark.parametrize("cores", [2, 8])
 @pytest.mark.parametrize("rounds", [2, 4, 6, 8, 16])
-def test_rounds_between_meetings_by_hand(rounds):
-    case = Case(lengths=(500,), nk=1, nv=1, dk=64, dv=64)
+def test_rounds_between_meetings_by_hand(rounds, cores):
+    """Three meetings: a round is two chunks."""
+    length = 64 * 2 * (2 * rounds) + 1
+    case = Case(lengths=(length,), nk=1, nv=1, dk=32, dv=64)
     name = f"chunk-parallel:{rounds}"
-    assert plan([500], 1, 1, 64, 64, schedule=name).rounds_apart == rounds
-    assert same_bits(results(case, "sequence-major")[0], results(case, name)[0])
+    assert plan([length], 1, 1, 32, 64, cores=cores, schedule=name).rounds_apart == rounds
+    assert same_bits(results(case, "sequence-major")[0], results(case, name, cores=cores)[0])
 
 
 @pytest.mark.parametrize("name", ["chunk-parallel:3", "chunk-parallel:0", "chunk-parallel:", "chunk-parallel:4:", "v-tiles:2", "auto:4", ":4"])

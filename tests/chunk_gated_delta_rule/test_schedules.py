@@ -77,14 +77,16 @@ def test_chunk_parallel_bits_do_not_depend_on_the_execution(slices, seed):
     assert same_bits(first, other)
 
 
-@pytest.mark.parametrize("slices, chunks", [*itertools.product((2, 4), (1, 2, 3, 7, 16, 33)), *itertools.product((8,), (1, 2, 7, 16))])
-def test_chunk_parallel_for_every_way_a_sequence_ends(slices, chunks):
+@pytest.mark.parametrize("dv, chunks", [*itertools.product((64,), (1, 2, 3, 7, 16, 33)), *itertools.product((128,), (1, 2, 7, 16))])
+def test_chunk_parallel_for_every_way_a_sequence_ends(dv, chunks):
     """Rounds are two chunks, meetings some rounds apart; the last of each may be cut short."""
-    dv, cores = SLICES[slices]
     for length in (64 * chunks - 63, 64 * chunks):
         case = Case(lengths=(length,), nk=1, nv=1, dk=32, dv=dv, seed=length)
-        assert plan([*case.lengths], 1, case.nv, case.dk, case.dv, cores=cores, schedule="chunk-parallel").v_tiles == slices
-        assert same_bits(results(case, "v-tiles")[0], results(case, "chunk-parallel", cores=cores)[0])
+        expected, _ = results(case, "v-tiles")
+        for slices, (columns, cores) in SLICES.items():
+            if columns == dv:
+                assert plan([length], 1, 1, 32, dv, cores=cores, schedule="chunk-parallel").v_tiles == slices
+                assert same_bits(expected, results(case, "chunk-parallel", cores=cores)[0]), slices
 
 
 def test_the_suite_runs_every_schedule():
@@ -115,15 +117,16 @@ def test_the_prediction_of_a_shared_head_is_near_what_the_model_measures(nk, nv,
         assert predicted == pytest.approx(measured, rel=0.1)
 
 
-@pytest.mark.parametrize("cores", [2, 8])
 @pytest.mark.parametrize("rounds", [2, 4, 6, 8, 16])
-def test_rounds_between_meetings_by_hand(rounds, cores):
+def test_rounds_between_meetings_by_hand(rounds):
     """Three meetings: a round is two chunks."""
     length = 64 * 2 * (2 * rounds) + 1
     case = Case(lengths=(length,), nk=1, nv=1, dk=32, dv=64)
     name = f"chunk-parallel:{rounds}"
-    assert plan([length], 1, 1, 32, 64, cores=cores, schedule=name).rounds_apart == rounds
-    assert same_bits(results(case, "sequence-major")[0], results(case, name, cores=cores)[0])
+    expected, _ = results(case, "sequence-major")
+    for cores in (2, 8):
+        assert plan([length], 1, 1, 32, 64, cores=cores, schedule=name).rounds_apart == rounds
+        assert same_bits(expected, results(case, name, cores=cores)[0]), cores
 
 
 @pytest.mark.parametrize("name", ["chunk-parallel:3", "chunk-parallel:0", "chunk-parallel:", "chunk-parallel:4:", "v-tiles:2", "auto:4", ":4"])

@@ -82,7 +82,7 @@ py::dict Plan(const py::kwargs& kwargs) {
   }
   return py::dict("block_num"_a = plan.block_num, "tiling_key"_a = plan.tiling_key, "bucket"_a = plan.bucket,
                   "schedule"_a = plan.schedule, "state_layout"_a = plan.state_layout, "v_tiles"_a = plan.tiling.v_tiles,
-                  "v_tile_dim"_a = plan.tiling.v_tile_dim, "rounds_apart"_a = plan.tiling.chunk_parallel, "workspace_bytes"_a = plan.workspace_bytes,
+                  "v_tile_dim"_a = plan.tiling.v_tile_dim, "rounds_apart"_a = plan.tiling.rounds_apart, "workspace_bytes"_a = plan.workspace_bytes,
                   "launch_cycles"_a = plan.costs.launch, "item_cycles"_a = plan.costs.item, "chunk_cycles"_a = plan.costs.chunk,
                   "workspace"_a = workspace, "buffers"_a = ToList(plan.buffers), "stages"_a = plan.stage_names,
                   "stage_lanes"_a = plan.stage_lanes,

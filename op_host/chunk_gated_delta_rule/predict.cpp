@@ -57,7 +57,7 @@ constexpr double kStoredAhead = 800;  // of the copy of an fp32 state for the ne
 double StateCopy(const ChunkGatedDeltaRuleTiling& t, int64_t k_strips, int64_t v_strips, bool state_is_half, bool rows) {
   const double strip_cycles = kFractalElems * (state_is_half ? 2 : 4) / kCost.gm_bytes_per_cycle;  // [16, 16]
   const uint32_t bucket = BucketOf(t.k_dim, t.v_dim);
-  const int64_t second_piece = std::max<int64_t>(k_strips - PieceCols(bucket) / kFractal, 0) * (v_strips / kTiles);
+  const int64_t second_piece = std::max<int64_t>(k_strips - PieceCols(bucket) / kFractal, 0) * (v_strips / kSlices);
   const bool waits = !rows && PieceCols(bucket) < bucket && v_strips > 1;
   return kCost.gm_latency + k_strips * v_strips * strip_cycles +
          (waits ? std::max(kCost.gm_latency - second_piece * strip_cycles, 0.0) : 0);
@@ -71,10 +71,10 @@ double RowsCopy(int64_t rows, int64_t strips, bool contiguous) {
 
 }  // namespace
 
-int64_t CycleCosts::Item(int64_t length, int64_t longest) const {
+int64_t CycleCosts::Item(int64_t length, int64_t longest, bool loads) const {
   const int64_t chunks = ChunksOf(length);
   if (rounds_apart == 0) {
-    return item + chunks * chunk;
+    return item + chunks * (loads ? chunk : chunk - norm);
   }
   const int64_t meetings = CeilDiv<int64_t>(CeilDiv<int64_t>(ChunksOf(longest), kTurns), rounds_apart);
   const int64_t own = std::max<int64_t>(CeilDiv<int64_t>(chunks, v_tiles), 1);
@@ -93,8 +93,8 @@ CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& t, bool state_is_half, 
   const double store = copy + (rows ? 0 : kStoreStateCost.At(r, s));
   const double ahead = rows && t.has_chunk_state && !state_is_half ? kStoredAhead : 0;
   const double item = kItemCost.At(r, s) + enter + store + ahead;  // the state of the first chunk is not stored ahead
-  const double more = (rows ? kStateInRowsCost.At(r, s) : 0) + (t.use_qk_l2norm ? kNormCost.At(r, s) : 0) +
-                      (t.has_chunk_state ? store - ahead : 0);
+  const double norm = t.use_qk_l2norm ? kNormCost.At(r, s) : 0;
+  const double more = (rows ? kStateInRowsCost.At(r, s) : 0) + norm + (t.has_chunk_state ? store - ahead : 0);
   // Of a first chunk of one head, whose rows are contiguous, and 64.
   const int64_t live = std::min<int64_t>(t.tokens, kChunk);
   const double launch = kLaunchCost.At(r, s) + (t.use_qk_l2norm ? kLaunchNormCost.At(r, s) : 0) -
@@ -104,12 +104,13 @@ CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& t, bool state_is_half, 
   costs.launch = static_cast<int64_t>(launch);
   costs.item = static_cast<int64_t>(item);
   costs.chunk = static_cast<int64_t>(std::max(kChunkCost.At(r, s), kWideChunkCost.At(r, s)) + more);
-  if (t.chunk_parallel != 0) {
+  costs.norm = static_cast<int64_t>(norm);
+  if (t.rounds_apart != 0) {
     costs.item = static_cast<int64_t>(item + kSharedItemCost.At(t.has_state ? 1 : 0, 0));
     costs.chunk = static_cast<int64_t>(kSharedChunkCost.At(r, s) + more);
     costs.early_chunk = static_cast<int64_t>(kEarlyChunkCost.At(t.v_tiles, 0));
     costs.meeting = static_cast<int64_t>(kMeetingCost.one);
-    costs.rounds_apart = t.chunk_parallel;
+    costs.rounds_apart = t.rounds_apart;
     costs.v_tiles = t.v_tiles;
   }
   return costs;
@@ -121,10 +122,18 @@ std::vector<int64_t> PredictCycles(const ChunkGatedDeltaRuleTiling& tiling, bool
   std::vector<int64_t> cycles;
   for (uint32_t core = 0; core < cores; ++core) {
     cycles.push_back(PredictCosts(tiling, state_is_half, layout).launch);
+    WorkItem first{};  // of those that take turns
+    uint32_t together = 0;
     for (const WorkItem& item : ItemsOfCore(tiling, lengths, core, cores)) {
+      const bool loads = together == 0 || together == StatesOnChip(layout) || !ShareRows(tiling, first, item);
+      if (loads) {
+        first = item;
+        together = 0;
+      }
+      ++together;
       ChunkGatedDeltaRuleTiling t = tiling;
-      t.v_tile_dim = tiling.chunk_parallel != 0 ? tiling.v_tile_dim : item.v_cols;  // the last slice may be narrower, but all cores meet
-      cycles.back() += PredictCosts(t, state_is_half, layout).Item(item.length, longest);
+      t.v_tile_dim = tiling.rounds_apart != 0 ? tiling.v_tile_dim : item.v_cols;  // the last slice may be narrower, but all cores meet
+      cycles.back() += PredictCosts(t, state_is_half, layout).Item(item.length, longest, loads);
     }
   }
   return cycles;

@@ -123,7 +123,7 @@ constexpr const char* NameOf(Schedule schedule) { return kScheduleNames[static_c
 constexpr const char* NameOf(StateLayout layout) { return kStateLayoutNames[static_cast<int>(layout)]; }
 
 Schedule ScheduleOf(const ChunkGatedDeltaRuleTiling& t) {
-  return t.chunk_parallel != 0 ? Schedule::kChunkParallel : t.v_tiles > 1 ? Schedule::kVTiles : Schedule::kSequenceMajor;
+  return t.rounds_apart != 0 ? Schedule::kChunkParallel : t.v_tiles > 1 ? Schedule::kVTiles : Schedule::kSequenceMajor;
 }
 
 // A core runs one item, and the rows of two of its chunks are on their way to GM at a time.
@@ -168,6 +168,13 @@ std::string WhatTheyAre(const std::vector<int64_t>& lengths) {
   return "a sum of " + std::to_string(sum);
 }
 
+// Of `items` items of a core, one after the other; the others take turns with one that does.
+int64_t ItemsThatLoad(const ChunkGatedDeltaRuleTiling& t, StateLayout layout, int64_t items) {
+  const int64_t states = StatesOnChip(layout);
+  const int64_t alike = static_cast<int64_t>(t.v_heads / t.k_heads) * t.v_tiles;  // have the same q and k
+  return items / alike * CeilDiv(alike, states) + CeilDiv(items % alike, states);
+}
+
 // Narrow slices of Dv reach more cores or share them out more evenly, but every slice does the work that depends on k alone again, unless
 // the cores that share a v-head share that out too, which costs the way through GM. The choice is the one whose slowest core is predicted
 // to end first, were all sequences equally long.
@@ -179,7 +186,7 @@ void ChooseSchedule(LaunchPlan& plan, const ProblemDesc& problem) {
   for (t.v_tile_dim = std::min(t.v_dim, max_columns); t.v_tile_dim > 0; t.v_tile_dim -= kFractal) {
     t.v_tiles = CeilDiv(t.v_dim, t.v_tile_dim);
     for (const int32_t rounds_apart : kRoundsApart) {
-      t.chunk_parallel = rounds_apart;
+      t.rounds_apart = rounds_apart;
       if ((rounds_apart != 0 && (!CanRunChunkParallel(t, problem, plan.bucket) ||
                                  (problem.rounds_apart != 0 && problem.rounds_apart != rounds_apart))) ||
           (problem.schedule != Schedule::kAuto && problem.schedule != ScheduleOf(t))) {
@@ -188,7 +195,9 @@ void ChooseSchedule(LaunchPlan& plan, const ProblemDesc& problem) {
       const int64_t items = problem.batch * t.v_heads * t.v_tiles;
       const int64_t cores = std::clamp<int64_t>(items, 1, problem.core_count);
       const CycleCosts costs = PredictCosts(t, problem.state_is_half, problem.state_layout);
-      const int64_t cycles = costs.launch + CeilDiv(items, cores) * costs.Item(length);
+      const int64_t each = CeilDiv(items, cores);
+      const int64_t loads = ItemsThatLoad(t, problem.state_layout, each);
+      const int64_t cycles = costs.launch + loads * costs.Item(length, length, true) + (each - loads) * costs.Item(length, length, false);
       if (cycles < least_cycles) {
         least_cycles = cycles;
         plan.costs = costs;
@@ -208,10 +217,10 @@ void ChooseSchedule(LaunchPlan& plan, const ProblemDesc& problem) {
 std::vector<WorkspaceSlot> Workspace(const LaunchPlan& plan) {
   const uint64_t cores = plan.block_num;
   std::vector<WorkspaceSlot> slots = {{"core_status", 0, StatusBytes(cores)}};
-  if (plan.tiling.chunk_parallel != 0) {
+  if (plan.tiling.rounds_apart != 0) {
     slots.push_back({"sync_flags", SyncOffset(cores), SyncBytes(cores), true});
     slots.push_back({"zero_rows", ZerosOffset(cores), kZerosBytes, true});
-    slots.push_back({"handover", HandoverOffset(cores), HandoverBytes(plan.tiling)});
+    slots.push_back({"handover", SlotsOffset(cores), SlotsBytes(plan.tiling)});
   }
   return slots;
 }

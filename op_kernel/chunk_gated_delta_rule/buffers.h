@@ -18,26 +18,26 @@ enum Stage : uint32_t {
   // loader
   kLoad,      // q, k, v, g, beta from GM; k, q, v to L1; gate pieces; out to GM
   // weights lane
-  kGates,      // masked gates, the operand of the segment sums
   kOutWeight,  // P = (Q K^T T) o D
+  kGates,      // masked gates, the operand of the segment sums
   // scores lane
   kScores,    // K K^T and Q K^T as hi + lo; decays
   kSolve,     // diagonal blocks of (I - A)^-1; row and column factors
   // combine lane
   kCombine,   // T = (I - A)^-1 diag(f)
   // inter-chunk lane
-  kResidual,  // -e^G K S^T, then Y = s (V - e^G K S^T), as hi + lo
+  kResidual,  // -e^G K S^T, then Y = s/p (V - e^G K S^T), as hi + lo
   kCarry,     // e^G Q S^T and e^{G_n} S, what out and S are accumulated onto; state from and to GM
-  kVNew,      // F V' = T Y as hi + lo
-  kState,     // S = e^{G_n} S + (F V')^T K, out = e^G Q S^T + P (V - e^G K S^T); l2norm
+  kVNew,      // F V' / p = T Y as hi + lo
+  kState,     // S = p (e^{G_n}/p S + (F V' / p)^T K), out = e^G Q S^T + P (V - e^G K S^T); l2norm
   kStageCount
 };
-constexpr const char* kStageNames[kStageCount] = {"Load",    "Gates",    "OutWeight", "Scores", "Solve",
+constexpr const char* kStageNames[kStageCount] = {"Load",    "OutWeight", "Gates",    "Scores", "Solve",
                                                   "Combine", "Residual", "Carry",     "VNew",   "State"};
 
 enum Lane : uint32_t { kLoaderLane, kWeightsLane, kScoresLane, kCombineLane, kInterLane };
 constexpr __aicore__ Lane LaneOf(uint32_t stage) {
-  return stage < kGates      ? kLoaderLane
+  return stage < kOutWeight  ? kLoaderLane
          : stage < kScores   ? kWeightsLane
          : stage < kCombine  ? kScoresLane
          : stage < kResidual ? kCombineLane
@@ -55,32 +55,42 @@ constexpr uint32_t kSegInner = kGatePieces * kChunk;
 constexpr uint32_t kSubBlock = kFractal;  // rows of a diagonal block that is inverted in fp32
 constexpr uint32_t kLanes = 8;            // floats of one block: an element of each of the four diagonal blocks, twice over
 constexpr uint32_t kL1Chunks = 3;         // chunks whose rows are in L1 at a time
-constexpr uint32_t kHandovers = 2;        // chunks whose results of one lane wait for the next at a time
-constexpr uint32_t kTiles = 2;            // slices of Dv that take turns on the queues
+constexpr uint32_t kParities = 2;        // chunks whose results of one lane wait for the next at a time
+constexpr uint32_t kSlices = 2;            // slices of Dv that take turns on the queues
+// v-heads of a k-head that take turns on a core, whose states are on chip at a time. S in rows fills UB.
+constexpr __aicore__ uint32_t StatesOnChip(StateLayout layout) { return layout == StateLayout::kNz ? 2 : 1; }
 constexpr uint32_t kTurns = 2;            // chunk-parallel: chunks that the inter-chunk lane runs in a round,
 constexpr uint32_t kL1Rounds = 2;         // rounds whose rows are in L1 at a time,
-constexpr uint32_t kSlotRows = 3 * kChunk;  // and those rows: k, q, v
-constexpr uint32_t kPowersAt = kChunk * kBlockBytes / 4 + 2 * kRepeatFloats;  // of a slot's factors: -e^G as [BT, 8], 128 times e^{G_n} / p,
-constexpr uint32_t kFactorElems = kPowersAt + 2 * kBlockBytes / 4;               // and a block of p and one of u (detour.h); fp32
+constexpr uint32_t kTurnRows = 3 * kChunk;  // and those rows: k, q, v
+// The factors in a slot, fp32: -e^G as [BT, 8], 128 times e^{G_n} / p, a block of p and one of u (detour.h).
+constexpr uint32_t kDecayAt = kChunk * kBlockBytes / 4;
+constexpr uint32_t kPowersAt = kDecayAt + 2 * kRepeatFloats;
+constexpr uint32_t kFactorElems = kPowersAt + 2 * kBlockBytes / 4;
 constexpr uint32_t kCubeSlots = 2;
-constexpr uint32_t kSlotElems = kL0ABytes / kCubeSlots / 2;
+constexpr uint32_t kL0SlotElems = kL0ABytes / kCubeSlots / 2;
 // From one diagonal block of a list to the next where they lie apart: a transposition that reaches for all of them meets different bank
 // groups.
 constexpr uint32_t kSpreadPitch = kFractalElems + 2 * kFractal;
 
 static_assert(kChunk == kRepeatFloats, "a vector of tokens is one repeat");
-static_assert(kTiles == 2, "a row of slice 1 follows that of slice 0");
-static_assert(2 * kBlocksPerSide * (kMaxHeadDim / kFractal) * kFractalElems <= kSlotElems, "[K; Q] has to fit a slot of L0A");
+static_assert(kSlices == 2, "a row of slice 1 follows that of slice 0");
+static_assert(2 * kBlocksPerSide * (kMaxHeadDim / kFractal) * kFractalElems <= kL0SlotElems, "[K; Q] has to fit a slot of L0A");
 static_assert(kAiCores * kBlockBytes <= 2 * kChunk * sizeof(float), "SyncAll takes gate_work for its flags");
 static_assert(kOffBlocks * kFractalElems <= kSubBlock * kSubBlock * kLanes, "a detour takes solve_a for scores");
 static_assert(kBlocksPerSide * kFractalElems <= kSubBlock * kSubBlock / 2 * kLanes, "the combine lane takes scaled_x for products");
 
 // Columns of the wider of the two slices of an item's columns of Dv, and, with kNz, of a piece of the state's rows.
-constexpr __aicore__ uint32_t TileCols(uint32_t v_cols) { return RoundUp(CeilDiv(v_cols, kTiles), kFractal); }
-constexpr __aicore__ uint32_t PieceCols(uint32_t bucket) { return bucket <= kChunk ? bucket : TileCols(bucket); }
-constexpr __aicore__ uint32_t OtherTileCols(uint32_t v_cols) { return v_cols - TileCols(v_cols); }
+constexpr __aicore__ uint32_t SliceCols(uint32_t v_cols) { return RoundUp(CeilDiv(v_cols, kSlices), kFractal); }
+constexpr __aicore__ uint32_t PieceCols(uint32_t bucket) { return bucket <= kChunk ? bucket : SliceCols(bucket); }
+constexpr __aicore__ uint32_t OtherSliceCols(uint32_t v_cols) { return v_cols - SliceCols(v_cols); }
 // Floats from one row of the state to the next, with kNd. An odd number of blocks, so that rows lie in different bank groups.
 constexpr __aicore__ uint32_t StatePitch(uint32_t k_dim) { return k_dim + kBlockBytes / sizeof(float); }
+
+// Chunk-parallel: the rows of out of two chunks share the room of one chunk of the whole bucket.
+constexpr __aicore__ bool FitsTwoChunks(uint32_t bucket, uint32_t v_cols) {
+  const uint32_t strips = v_cols / kFractal;
+  return (strips | 1) + strips <= bucket / kFractal + 1;
+}
 
 enum Buffer : uint32_t {
   // UB, whole kernel
@@ -134,7 +144,7 @@ enum Buffer : uint32_t {
   kRowDecayL1,  // fp32: F of a chunk on a detour
   kRowsL1, kRowsL1b,  // of a slice, one after the other: -e^G K S^T, Y, F V'; hi, then lo
   kStateHiL1, kStateHiL1b, kStateLoL1, kStateLoL1b,
-  kSlotRowsL1, kSlotTL1, kSlotOutWeightL1, kSlotShiftL1, kSlotFactorsL1,  // chunk-parallel, of each turn
+  kTurnRowsL1, kSlotTL1, kSlotOutWeightL1, kSlotShiftL1, kSlotFactorsL1,  // chunk-parallel, of each turn
   // L0A, L0B
   kSlotsA, kSlotsB,
   // L0C
@@ -154,15 +164,18 @@ enum DecayVector : uint32_t { kWeight, kShift, kMantissa, kInRange, kOutOfRange,
 // For items of at most `v_cols` columns of Dv. Rows that a layout has no use for are empty.
 template <uint32_t kBucket, StateLayout kLayout, uint32_t kVCols>
 constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
-  constexpr bool kNd = kLayout == StateLayout::kNd, kShared = RunsChunkParallel(kLayout);
+  constexpr bool kNd = kLayout == StateLayout::kNd, kChunkParallel = RunsChunkParallel(kLayout);
   constexpr uint32_t T = kChunk, D = kBucket, W = kFractal, P = kNd ? D : PieceCols(kBucket);
-  constexpr uint32_t V = TileCols(kVCols), V1 = kNd ? OtherTileCols(kVCols) : V;
+  constexpr uint32_t V = SliceCols(kVCols), V1 = kNd ? OtherSliceCols(kVCols) : V;
+  constexpr uint32_t kStates = StatesOnChip(kLayout);
   constexpr uint32_t kNorm = D * T;
   constexpr uint32_t kStagedCols = 3 * kLowerBlocks * kFractalElems / T;
-  constexpr uint32_t kRowCols = kShared && D < kStagedCols ? kStagedCols : D;
+  constexpr uint32_t kRowCols = kChunkParallel && D < kStagedCols ? kStagedCols : D;
   constexpr uint32_t kPieceRows = V * P > T * V ? V * P / W : T * V / W;
   constexpr uint32_t kHalves = 2 * T > D ? 2 * T : D;
   static_assert(kNd || 2 * P <= kHalves, "a piece of a slice of S passes where its halves are, in fp32");
+  static_assert(!kChunkParallel || 2 * T <= kHalves, "-e^G K S^T is in fp32 where the halves of the slice are that there is not");
+  static_assert(!kChunkParallel || !FitsTwoChunks(D, SliceCols(D) + W), "chunk-parallel, an item is no wider than a slice");
   constexpr uint32_t kRepeatRows = kRepeatFloats / W;  // for each time a row is worked on in place
   BufferTable<kBufferCount> t;
   const auto ub = [&t](uint32_t id, const char* name, Dtype dtype, uint32_t rows, uint32_t cols, Stage first, Stage last) {
@@ -178,7 +191,7 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   ub(kRows1, "query_rows", H, T, kRowCols, kLoad, kState);
   ub(kGate, "gate", F, 1, T, kLoad, kState);
   ub(kBeta, "beta", F, 1, T, kLoad, kState);
-  ub(kVectors, "token_vectors", F, kHandovers * kTokenVectors, T, kLoad, kState);
+  ub(kVectors, "token_vectors", F, kParities * kTokenVectors, T, kLoad, kState);
   ub(kGateHalves, "gate_pieces", H, kGatePieces, T, kLoad, kState);
   ub(kKeyDecay, "key_decay", F, T, W, kLoad, kState);
   ub(kQueryDecay, "query_decay", F, T, W, kLoad, kState);
@@ -188,7 +201,7 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   ub(kSolveX, "solve_x", F, kSubBlock * kSubBlock / 2, kLanes, kLoad, kState);
   ub(kColumnLanes, "column_lanes", F, kSubBlock, kLanes, kLoad, kState);
   ub(kOutDecay, "out_decay", F, kLowerBlocks * W, W, kLoad, kState);
-  ub(kOutRows, "out_rows", H, T, kShared ? D + W : (kVCols / W | 1) * W, kLoad, kState);  // also of two chunks: FitsTwoChunks
+  ub(kOutRows, "out_rows", H, T, kChunkParallel ? D + W : (kVCols / W | 1) * W, kLoad, kState);  // also of two chunks: FitsTwoChunks
   ub(kGateWork, "gate_work", F, 2, T, kLoad, kLoad);
 
   ub(kGateOperand0, "gate_operand", H, kSegSide, kChunk, kGates, kGates);
@@ -271,32 +284,32 @@ constexpr __aicore__ BufferTable<kBufferCount> MakeBufferTable() {
   on(kGateOperandL1, "gate_operand_l1", L1, kSegSide, kSegInner);
   on(kKeyQueryL1, "key_query_l1", L1, kL1Chunks * 2 * T, D);
   on(kValueL1, "value_l1", L1, kL1Chunks * T, D);
-  on(kGramL1, "gram_l1", L1, kHandovers * 2 * kOffBlocks * W, W);  // a list; hi, then lo, as those below
-  on(kQueryKeyL1, "query_key_l1", L1, kHandovers * 2 * T, T);
-  on(kTL1, "t_l1", L1, kHandovers * 2 * T, T);
+  on(kGramL1, "gram_l1", L1, kParities * 2 * kOffBlocks * W, W);  // a list; hi, then lo, as those below
+  on(kQueryKeyL1, "query_key_l1", L1, kParities * 2 * T, T);
+  on(kTL1, "t_l1", L1, kParities * 2 * T, T);
   on(kLL1, "l_l1", L1, 2 * T, T);
   on(kCombineL1, "combine_l1", L1, 2 * kBlocksPerSide * W, W);
   on(kOutWeightL1, "out_weight_l1", L1, 2 * T, T);
-  on(kShiftL1, "shift_l1", L1, kHandovers * T, T);
-  on(kRowDecayL1, "row_decay_l1", L1, kHandovers * 2, T);
+  on(kShiftL1, "shift_l1", L1, kParities * T, T);
+  on(kRowDecayL1, "row_decay_l1", L1, kParities * 2, T);
   both(kRowsL1, "rows_l1", "rows_l1_1", L1, 2 * T, V);
-  both(kStateHiL1, "state_hi_l1", "state_hi_l1_1", L1, V, D);
-  both(kStateLoL1, "state_lo_l1", "state_lo_l1_1", L1, V, D);
-  on(kSlotRowsL1, "slot_rows", L1, kShared * kL1Rounds * kTurns * kSlotRows, D);
-  on(kSlotTL1, "slot_t", L1, kShared * kTurns * 2 * T, T);
-  on(kSlotOutWeightL1, "slot_out_weight", L1, kShared * kTurns * 2 * T, T);
-  on(kSlotShiftL1, "slot_shift", L1, kShared * kTurns * T, T);
-  on(kSlotFactorsL1, "slot_factors", L1, kShared * kTurns * kFactorElems * 2 / W, W);  // fp32
-  on(kSlotsA, "slots_a", Memory::kL0A, kCubeSlots, kSlotElems);
-  on(kSlotsB, "slots_b", Memory::kL0B, kCubeSlots, kSlotElems);
-  on(kSegC, "segments_c", C, kSegSide, kSegSide);
+  both(kStateHiL1, "state_hi_l1", "state_hi_l1_1", L1, kStates * V, D);
+  both(kStateLoL1, "state_lo_l1", "state_lo_l1_1", L1, kStates * V, D);
+  on(kTurnRowsL1, "turn_rows", L1, kChunkParallel * kL1Rounds * kTurns * kTurnRows, D);
+  on(kSlotTL1, "slot_t", L1, kChunkParallel * kTurns * 2 * T, T);
+  on(kSlotOutWeightL1, "slot_out_weight", L1, kChunkParallel * kTurns * 2 * T, T);
+  on(kSlotShiftL1, "slot_shift", L1, kChunkParallel * kTurns * T, T);
+  on(kSlotFactorsL1, "slot_factors", L1, kChunkParallel * kTurns * kFactorElems * 2 / W, W);  // fp32
+  on(kSlotsA, "slots_a", Memory::kL0A, kCubeSlots, kL0SlotElems);
+  on(kSlotsB, "slots_b", Memory::kL0B, kCubeSlots, kL0SlotElems);
+  t.rows[kSegC] = {"segments_c", C, F, kSegSide, kSegSide, kGates, kScores, kWeightsLane};
   on(kGramC, "gram_c", C, T, T);
   on(kQueryKeyC, "query_key_c", C, T, T);
   on(kSolveC, "solve_c", C, kBlocksPerSide * W, W);
-  on(kOutWeightC, "out_weight_c", C, T, T);
+  t.rows[kOutWeightC] = {"out_weight_c", C, F, T, T, kOutWeight, kOutWeight, kWeightsLane};
   both(kRowsC, "rows_c", "rows_c_1", C, T, V);
   both(kOutC, "out_c", "out_c_1", C, T, V);
-  both(kStateC, "state_c", "state_c_1", C, V, D);
+  both(kStateC, "state_c", "state_c_1", C, kStates * V, D);
   return t;
 }
 
@@ -304,6 +317,8 @@ template <uint32_t kBucket, StateLayout kStateLayout, uint32_t kVCols>
 struct BuffersFor {
   static constexpr uint32_t kBucketDim = kBucket;
   static constexpr StateLayout kLayout = kStateLayout;
+  static constexpr uint32_t kStates = StatesOnChip(kLayout);
+  static constexpr bool kChunkParallel = RunsChunkParallel(kLayout);
   static constexpr uint32_t kMaxVCols = kVCols;  // of an item
   static constexpr BufferTable<kBufferCount> kTable = MakeBufferTable<kBucket, kStateLayout, kVCols>();
   static constexpr Placement<kBufferCount> kPlace = Place(kTable);
@@ -327,7 +342,7 @@ using Buffers = typename WidestBuffers<kBucket, kLayout, kBucket, BuffersFor<kBu
 
 template <typename Table>
 __aicore__ inline bool IsChunkParallel(const ChunkGatedDeltaRuleTiling& tiling) {
-  return RunsChunkParallel(Table::kLayout) && tiling.chunk_parallel != 0;
+  return Table::kChunkParallel && tiling.rounds_apart != 0;
 }
 
 }  // namespace chunk_gdr

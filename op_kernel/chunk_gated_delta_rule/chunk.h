@@ -8,25 +8,28 @@
 
 namespace chunk_gdr {
 
-constexpr int64_t kRoundsToSlot = 3;  // chunk-parallel: from a chunk's fetch to its slot
-
 struct Chunk {
   WorkItem item{};
   int64_t token = 0;      // its first token
   int64_t state_row = 0;  // its row of chunk_state
   uint32_t live = 0;      // tokens; 0 only for the one chunk of a sequence without tokens
   uint32_t index = 0;     // in the stream
+  uint32_t rows = 0;      // its q and k in the order in which a core loads them
+  uint32_t state = 0;     // which of the states on chip it meets
   bool exists = false;
   bool first = false;     // of its item
   bool last = false;
 
   __aicore__ inline bool HasTokens() const { return exists && live != 0; }
   __aicore__ inline uint32_t VStrips() const { return static_cast<uint32_t>(item.v_cols) / kFractal; }
-  __aicore__ inline uint32_t InL1() const { return index % kL1Chunks; }
-  __aicore__ inline uint32_t Handover() const { return index % kHandovers; }
+  // Otherwise they are those of the chunk before: the same tokens, another v-head.
+  __aicore__ inline bool LoadsRows() const { return HasTokens() && state == 0; }
+  __aicore__ inline uint32_t KeysInL1() const { return rows % kL1Chunks; }
+  __aicore__ inline uint32_t ValuesInL1() const { return index % kL1Chunks; }
+  __aicore__ inline uint32_t Parity() const { return index % kParities; }
   // Chunk-parallel: which of a round's chunks it is, and where the rows of its round lie.
   __aicore__ inline uint32_t Turn() const { return index % kTurns; }
-  __aicore__ inline uint32_t RowsInL1() const { return index % (kL1Rounds * kTurns); }
+  __aicore__ inline uint32_t TurnInL1() const { return index % (kL1Rounds * kTurns); }
 };
 
 // Powers of two that a chunk's operands were scaled by: its weights and e^{G_n} divided by p (decays.h), Q K^T multiplied by u (detour.h).
@@ -54,32 +57,52 @@ __aicore__ inline Chunk ChunkOf(const WorkItem& item, int64_t i) {
   return chunk;
 }
 
-template <typename Lengths>
+// Items that share q and k take turns, chunk by chunk, so that one load is for both; kStates: as many as there are states on chip, at most.
+template <typename Lengths, uint32_t kStates>
 class ChunkStream {
  public:
-  __aicore__ inline ChunkStream(const Partition<Lengths>& partition, int64_t core) : items_(partition, core) {}
+  __aicore__ inline ChunkStream(const Partition<Lengths>& partition, int64_t core)
+      : tiling_(partition.tiling()), items_(partition, core), more_(items_.Next(ahead_)) {}
 
   // The next chunk; one that does not exist after the last.
   __aicore__ inline Chunk Next() {
-    Chunk chunk = ChunkOf(item_, next_);
-    if (!chunk.exists && more_) {
-      more_ = items_.Next(item_);
-      if (more_) {
-        next_ = 0;
-        chunk = ChunkOf(item_, 0);
-      }
+    if (turn_ == together_) {
+      turn_ = 0;
+      ++next_;
     }
-    ++next_;
+    if (more_ && !ChunkOf(item_[0], next_).exists) {
+      TakeItems();
+    }
+    Chunk chunk = ChunkOf(item_[turn_], next_);
+    rows_ += turn_ == 0 ? 1 : 0;
+    chunk.rows = rows_;
+    chunk.state = turn_++;
     chunk.index = index_++;
     return chunk;
   }
 
  private:
+  __aicore__ inline void TakeItems() {
+    next_ = 0;
+    together_ = 1;
+    item_[0] = ahead_;
+    more_ = items_.Next(ahead_);
+    while (more_ && together_ < kStates && ShareRows(tiling_, item_[0], ahead_)) {
+      item_[together_++] = ahead_;
+      more_ = items_.Next(ahead_);
+    }
+  }
+
+  const ChunkGatedDeltaRuleTiling& tiling_;
   CoreItems<Lengths> items_;
-  WorkItem item_{};
-  int64_t next_ = -1;  // chunk of item_
+  WorkItem ahead_{};           // the one after item_
+  bool more_;                  // it exists
+  WorkItem item_[kStates] = {};
+  uint32_t together_ = 1;      // of item_
+  uint32_t turn_ = 0;          // which of them is next,
+  int64_t next_ = -1;          // and its chunk
+  uint32_t rows_ = 0;
   uint32_t index_ = 0;
-  bool more_ = true;
 };
 
 }  // namespace chunk_gdr

@@ -3,9 +3,13 @@
 #ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_CHUNK_PARALLEL_H_
 #define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_CHUNK_PARALLEL_H_
 
-#include "chunk_parallel_round.h"
+#include "round_ahead.h"
+#include "round_busy.h"
+#include "round_chain.h"
 
 namespace chunk_gdr {
+
+constexpr int64_t kRoundsToSlot = 3;  // from a chunk's fetch to its slot
 
 // A core runs one item at most, a slice of Dv, two chunks a round. Of the item's chunks as many as there are slices of Dv share out what
 // does not depend on the state: each core takes its own through the scores and combine lanes, ahead of the inter-chunk lanes, and puts
@@ -15,10 +19,10 @@ template <typename Table, typename StateT>
 class ChunkParallel {
  public:
   __aicore__ inline explicit ChunkParallel(Lanes<Table, StateT>& lanes)
-      : tiling_(lanes.tiling), round_(lanes) {}
+      : tiling_(lanes.tiling), ahead_(lanes), busy_(lanes), chain_(lanes) {}
 
   __aicore__ inline void Run(const Partition<SequenceLengths>& partition) {
-    const int64_t rounds_apart = tiling_.chunk_parallel;
+    const int64_t rounds_apart = tiling_.rounds_apart;
     const int64_t lead = rounds_apart + kRoundsToSlot;
     int64_t longest = 0;
     for (int64_t b = 0; b < tiling_.sequences; ++b) {
@@ -28,46 +32,43 @@ class ChunkParallel {
     CoreItems<SequenceLengths> items(partition, AscendC::GetBlockIdx());
     WorkItem item{};
     const bool works = items.Next(item);
-    const int64_t step = tiling_.v_tiles;
+    const int64_t sharing = tiling_.v_tiles;  // cores
     int64_t own = works ? item.v_begin / tiling_.v_tile_dim : 0;
     uint32_t own_index = 0;
     RoundChunks before;
-    Chunk done;
-    Chunk next;
-    Chunk mid;
+    OwnChunks chunks;
     const int64_t rounds = CeilDiv<int64_t>(longest > 0 ? ChunksOf(longest) : 1, kTurns);
     for (int64_t round = -lead; round < rounds; ++round) {
       const bool meets = round + 1 >= 0 && round + 1 < rounds && (round + 1) % rounds_apart == 0;
       if (!works) {
-        round_.Meet(meets);
+        ahead_.Meet(meets);
         continue;
       }
-      Chunk fetch;
+      chunks = {chunks.next, chunks.mid, chunks.fetch, {}};
       if (own < kTurns * (round + lead + 1)) {
-        fetch = ChunkOf(item, own);
-        fetch.index = own_index++;
-        own += step;
+        chunks.fetch = ChunkOf(item, own);
+        chunks.fetch.index = chunks.fetch.rows = own_index++;
+        own += sharing;
       }
       const int64_t first = kTurns * round;
       const RoundChunks r{ChunkOf(item, first), ChunkOf(item, first + 1), ChunkOf(item, first + 2), ChunkOf(item, first + 3), meets};
       if (round + 1 < 0) {
-        round_.AdvanceAhead(done, next, mid, fetch);
-      } else if (step <= kTurns) {
-        round_.AdvanceBusy(before, r, done, next, mid, fetch);
+        ahead_.Advance(chunks);
+      } else if (sharing <= kTurns) {
+        busy_.Advance(before, r, chunks);
       } else {
-        round_.Advance(before, r, done, next, mid, fetch);
+        chain_.Advance(before, r, chunks);
       }
       before = r;
-      done = next;
-      next = mid;
-      mid = fetch;
     }
-    round_.StoreOut(before, true);  // the state
+    ahead_.StoreOut(before, true);  // final_state
   }
 
  private:
   const ChunkGatedDeltaRuleTiling& tiling_;
-  ChunkParallelRound<Table, StateT> round_;
+  RoundAhead<Table, StateT> ahead_;
+  BusyRound<Table, StateT> busy_;
+  RoundOfChain<Table, StateT> chain_;
 };
 
 }  // namespace chunk_gdr

@@ -13,7 +13,7 @@ template <typename Table>
 class ChunkCombine : public CombineProducts<Table> {
  public:
   __aicore__ inline ChunkCombine(OnChip<Table>& chip, CubeSlots& slots, const ChunkGatedDeltaRuleTiling& tiling)
-      : Base(chip, slots), hands_over_(IsChunkParallel<Table>(tiling)) {}
+      : Base(chip, slots), chunk_parallel_(IsChunkParallel<Table>(tiling)) {}
 
   __aicore__ inline void Start(const Chunk& chunk) {
     chunk_ = chunk;
@@ -25,9 +25,9 @@ class ChunkCombine : public CombineProducts<Table> {
       return;
     }
     const StageScope stage(kCombine);
-    const auto x = Get<kSolveX, float>();
-    const auto columns = Get<kColumnLanes, float>();
-    ScaleLanesColumns(Get<kScaledX, float>(), x, columns);
+    const auto x = Row<kSolveX, float>(chip_);
+    const auto columns = Row<kColumnLanes, float>(chip_);
+    ScaleLanesColumns(Row<kScaledX, float>(chip_), x, columns);
     VectorDone();
     ScaleLanesColumns(x, x, columns[kFloatsPerBlock]);
   }
@@ -37,10 +37,10 @@ class ChunkCombine : public CombineProducts<Table> {
       return;
     }
     const StageScope stage(kCombine);
-    const auto t = Get<kDiagonals, float>();
+    const auto t = Row<kDiagonals, float>(chip_);
     const auto l = t[kSpreadDiagonalElems];
-    FromLanes(t, Get<kScaledX, float>(), kSpreadPitch);
-    FromLanes(l, Get<kSolveX, float>(), kSpreadPitch);
+    FromLanes(t, Row<kScaledX, float>(chip_), kSpreadPitch);
+    FromLanes(l, Row<kSolveX, float>(chip_), kSpreadPitch);
     ClearGaps(t);
     ClearGaps(l);
   }
@@ -50,7 +50,7 @@ class ChunkCombine : public CombineProducts<Table> {
       return;
     }
     const StageScope stage(kCombine);
-    Round(Get<kDiagonalHalves, half>(), Get<kDiagonals, float>(), kBothElems);
+    Round(Row<kDiagonalHalves, half>(chip_), Row<kDiagonals, float>(chip_), kBothElems);
   }
 
   __aicore__ inline void RestOfDiagonals() {
@@ -58,7 +58,7 @@ class ChunkCombine : public CombineProducts<Table> {
       return;
     }
     const StageScope stage(kCombine);
-    SubtractHi(Get<kDiagonals, float>(), Get<kDiagonalHalves, half>(), kBothElems);
+    SubtractHi(Row<kDiagonals, float>(chip_), Row<kDiagonalHalves, half>(chip_), kBothElems);
   }
 
   // What T starts from, and diag(s / p), to L1.
@@ -67,17 +67,17 @@ class ChunkCombine : public CombineProducts<Table> {
       return;
     }
     const StageScope stage(kCombine);
-    const auto halves = Get<kDiagonalHalves, half>();
+    const auto halves = Row<kDiagonalHalves, half>(chip_);
     if constexpr (Compensated::kInverse) {
-      Round(halves[kBothElems], Get<kDiagonals, float>(), kBothElems);
+      Round(halves[kBothElems], Row<kDiagonals, float>(chip_), kBothElems);
     }
     Handoff<HardEvent::V_MTE3>(kCombineSplit);
     for (uint32_t h = 0; h < kPieces; ++h) {
-      DiagonalToL1(T()[h * kTileElems], halves[h * kBothElems], kSpreadPitch);
-      DiagonalToL1(Get<kLL1, half>()[h * kTileElems], halves[h * kBothElems + kSpreadDiagonalElems], kSpreadPitch);
+      DiagonalToL1(TOf(chip_, chunk_, 0)[h * kTileElems], halves[h * kBothElems], kSpreadPitch);
+      DiagonalToL1(Row<kLL1, half>(chip_)[h * kTileElems], halves[h * kBothElems + kSpreadDiagonalElems], kSpreadPitch);
     }
-    if (!hands_over_) {
-      DiagonalToL1(Get<kShiftL1, half>()[chunk_.Handover() * kTileElems], Get<kShiftDiagonal, half>(), kFractalElems);
+    if (!chunk_parallel_) {
+      DiagonalToL1(ShiftOf(chip_, chunk_), Row<kShiftDiagonal, half>(chip_), kFractalElems);
     }
     Signal<HardEvent::MTE3_MTE1>(kCombineInL1);
   }
@@ -89,8 +89,8 @@ class ChunkCombine : public CombineProducts<Table> {
     }
     const StageScope stage(kCombine);
     Await<HardEvent::M_V>(kCombineProduct);
-    CopyResult(Product(), Get<kSolveC, float>(), 1, BlocksOf(size), 0, 0);
-    CopyResult(Get<kCombineHalves, half>(), Get<kSolveC, float>(), 1, BlocksOf(size), 0, 0);
+    CopyResult(Product(), Row<kSolveC, float>(chip_), 1, BlocksOf(size), 0, 0);
+    CopyResult(Row<kCombineHalves, half>(chip_), Row<kSolveC, float>(chip_), 1, BlocksOf(size), 0, 0);
   }
 
   __aicore__ inline void RestOfProduct(uint32_t size) {
@@ -98,7 +98,7 @@ class ChunkCombine : public CombineProducts<Table> {
       return;
     }
     const StageScope stage(kCombine);
-    SubtractHi(Product(), Get<kCombineHalves, half>(), BlocksOf(size) * kFractalElems);
+    SubtractHi(Product(), Row<kCombineHalves, half>(chip_), BlocksOf(size) * kFractalElems);
   }
 
   // hi and lo of the inner product; L times it follows.
@@ -109,7 +109,7 @@ class ChunkCombine : public CombineProducts<Table> {
     const StageScope stage(kCombine);
     RoundRest(size);
     const uint16_t gap = static_cast<uint16_t>((kBlocksPerSide - BlocksOf(size)) * kFractal);
-    AscendC::DataCopy(Get<kCombineL1, half>(), Get<kCombineHalves, half>(),
+    AscendC::DataCopy(Row<kCombineL1, half>(chip_), Row<kCombineHalves, half>(chip_),
                       AscendC::DataCopyParams(kPieces, static_cast<uint16_t>(BlocksOf(size) * kFractal), gap, gap));
     Signal<HardEvent::MTE3_MTE1>(kCombineInL1);
   }
@@ -121,9 +121,9 @@ class ChunkCombine : public CombineProducts<Table> {
     }
     const StageScope stage(kCombine);
     RoundRest(1);
-    Place(T(), 1, 0, 0, 1);
-    Place(T(), 3, 2, 1, 1);
-    Place(Get<kLL1, half>(), 3, 2, 2, 1);
+    Place(TOf(chip_, chunk_, 0), 1, 0, 0, 1);
+    Place(TOf(chip_, chunk_, 0), 3, 2, 1, 1);
+    Place(Row<kLL1, half>(chip_), 3, 2, 2, 1);
     Signal<HardEvent::MTE3_MTE1>(kCombineInL1);
   }
 
@@ -133,8 +133,8 @@ class ChunkCombine : public CombineProducts<Table> {
     }
     const StageScope stage(kCombine);
     RoundRest(2);
-    Place(T(), 2, 0, 0, 2);
-    Place(T(), 2, 1, 2, 2);
+    Place(TOf(chip_, chunk_, 0), 2, 0, 0, 2);
+    Place(TOf(chip_, chunk_, 0), 2, 1, 2, 2);
     Signal<HardEvent::MTE3_MTE1>(kCombineInL1);
   }
 
@@ -144,7 +144,7 @@ class ChunkCombine : public CombineProducts<Table> {
     }
     const StageScope stage(kOutWeight);
     Await<HardEvent::M_V>(kCombineProduct);
-    CopyLower(OutWeight(1), Get<kOutWeightC, float>(), kSide);
+    CopyLower(OutWeight(1), Row<kOutWeightC, float>(chip_), kSide);
   }
 
   __aicore__ inline void DecayOutWeight() {
@@ -152,7 +152,7 @@ class ChunkCombine : public CombineProducts<Table> {
       return;
     }
     const StageScope stage(kOutWeight);
-    AscendC::Mul(OutWeight(0), OutWeight(1), Get<kOutDecay, float>(), kLowerElems);
+    AscendC::Mul(OutWeight(0), OutWeight(1), Row<kOutDecay, float>(chip_), kLowerElems);
   }
 
   __aicore__ inline void RoundOutWeight() {
@@ -188,9 +188,9 @@ class ChunkCombine : public CombineProducts<Table> {
       return;
     }
     const StageScope stage(kOutWeight);
-    const auto halves = Get<kOutWeightHalves, half>();
+    const auto halves = Row<kOutWeightHalves, half>(chip_);
     for (uint32_t h = 0; h < (Compensated::kOutWeight ? 2 : 1); ++h) {
-      LowerToL1(Get<kOutWeightL1, half>()[h * kTileElems], halves[h * kLowerElems]);
+      LowerToL1(Row<kOutWeightL1, half>(chip_)[h * kTileElems], halves[h * kLowerElems]);
     }
     weight_ready_ = false;
   }
@@ -198,18 +198,18 @@ class ChunkCombine : public CombineProducts<Table> {
   // Rows of T times F, once P has been made of T: back from L1, block row by block row. MTE1 has waited for what was sent from here.
   __aicore__ inline void MeetRowDecay() {
     const StageScope stage(kCombine);
-    const auto halves = Get<kCombineHalves, half>();
-    const auto rows = Get<kDiagonals, float>();
+    const auto halves = Row<kCombineHalves, half>(chip_);
+    const auto rows = Row<kDiagonals, float>(chip_);
     const auto rest = rows[kListElems];
     const auto decays = Product();
     const auto factor = decays[kChunk];  // [16, 16]
-    AscendC::DataCopy(decays.template ReinterpretCast<half>(), Get<kRowDecayL1, half>()[chunk_.Handover() * 2 * kChunk], 2 * kChunk);
+    AscendC::DataCopy(decays.template ReinterpretCast<half>(), Row<kRowDecayL1, half>(chip_)[chunk_.Parity() * 2 * kChunk], 2 * kChunk);
     for (uint32_t row = 0; row < kSide; ++row) {
       const uint32_t elems = (row + 1) * kFractalElems;
       const uint16_t blocks = static_cast<uint16_t>((row + 1) * kFractal);
       const uint16_t gap = static_cast<uint16_t>(kListElems / kHalvesPerBlock - blocks);
       const uint16_t gap_in_l1 = static_cast<uint16_t>(kTileElems / kHalvesPerBlock - blocks);
-      const auto in_l1 = T()[Fractal(row, 0)];
+      const auto in_l1 = TOf(chip_, chunk_, 0)[Fractal(row, 0)];
       AscendC::DataCopy(halves, in_l1, AscendC::DataCopyParams(kPieces, blocks, gap_in_l1, gap));
       Handoff<HardEvent::MTE1_V>(kRowOfTInUb);
       AscendC::Cast(rows, halves, AscendC::RoundMode::CAST_NONE, elems);
@@ -235,7 +235,7 @@ class ChunkCombine : public CombineProducts<Table> {
       AscendC::DataCopy(in_l1, halves, AscendC::DataCopyParams(kPieces, blocks, gap, gap_in_l1));
       Handoff<HardEvent::MTE3_MTE1>(kCombineInL1);
     }
-    if (hands_over_) {
+    if (chunk_parallel_) {
       Handoff<HardEvent::MTE1_V>(kRowOfTInUb);  // V knows that all of these are over; otherwise it does by what follows
     }
   }
@@ -249,7 +249,6 @@ class ChunkCombine : public CombineProducts<Table> {
   using Base::kListElems;
   using Base::kPieces;
   using Base::kSide;
-  using Base::T;
 
   static constexpr uint32_t kBothElems = 2 * kSpreadDiagonalElems;
 
@@ -258,34 +257,29 @@ class ChunkCombine : public CombineProducts<Table> {
 
   __aicore__ inline void RoundRest(uint32_t size) {
     if constexpr (Compensated::kInverse) {
-      Round(Get<kCombineHalves, half>()[kListElems], Product(), BlocksOf(size) * kFractalElems);
+      Round(Row<kCombineHalves, half>(chip_)[kListElems], Product(), BlocksOf(size) * kFractalElems);
     }
     Handoff<HardEvent::V_MTE3>(kCombineSplit);
   }
 
   // In fp32, where the scaled lanes were before they became blocks.
-  __aicore__ inline LocalTensor<float> Product() { return Get<kScaledX, float>(); }
+  __aicore__ inline LocalTensor<float> Product() { return Row<kScaledX, float>(chip_); }
 
   // Block (row, col) of a tile and, `rows` being 2, the one below: hi and lo of the list from `block` on.
   __aicore__ inline void Place(const LocalTensor<half>& tile, uint32_t row, uint32_t col, uint32_t block, uint16_t rows) {
     for (uint32_t h = 0; h < kPieces; ++h) {
-      AscendC::DataCopy(tile[h * kTileElems + Fractal(row, col)], Get<kCombineHalves, half>()[h * kListElems + block * kFractalElems],
+      AscendC::DataCopy(tile[h * kTileElems + Fractal(row, col)], Row<kCombineHalves, half>(chip_)[h * kListElems + block * kFractalElems],
                         AscendC::DataCopyParams(rows, kFractal, 0, (kSide - 1) * kFractal));
     }
   }
 
   // Where they go to a slot, two chunks take turns.
   __aicore__ inline LocalTensor<half> OutWeightHalves() {
-    return !hands_over_ ? Get<kOutWeightHalves, half>() : chunk_.Handover() == 0 ? Get<kRows0, half>() : Get<kRows1, half>();
+    return !chunk_parallel_ ? Row<kOutWeightHalves, half>(chip_) : chunk_.Parity() == 0 ? Row<kRows0, half>(chip_) : Row<kRows1, half>(chip_);
   }
-  __aicore__ inline LocalTensor<float> OutWeight(uint32_t late) { return Get<kOutWeight32, float>()[late * kRepeatFloats]; }
+  __aicore__ inline LocalTensor<float> OutWeight(uint32_t late) { return Row<kOutWeight32, float>(chip_)[late * kRepeatFloats]; }
 
-  template <uint32_t kId, typename U>
-  __aicore__ inline LocalTensor<U> Get() {
-    return chip_.template Get<kId, U>();
-  }
-
-  bool hands_over_;  // diag(s) and P go to a slot
+  bool chunk_parallel_;  // diag(s) and P go to a slot
   bool weight_ready_ = false;  // P of the chunk before is complete in UB
 };
 

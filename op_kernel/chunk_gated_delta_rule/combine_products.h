@@ -10,6 +10,7 @@
 #include "compensation.h"
 #include "events.h"
 #include "lower.h"
+#include "places.h"
 
 namespace chunk_gdr {
 
@@ -27,9 +28,9 @@ class CombineProducts {
     }
     const StageScope stage(kCombine);
     Await<HardEvent::MTE3_MTE1>(kCombineInL1);
-    const auto gram = Gram();
-    const auto t = T();
-    const auto l = Get<kLL1, half>();
+    const auto gram = GramOf(chip_, chunk_, 0);
+    const auto t = TOf(chip_, chunk_, 0);
+    const auto l = Row<kLL1, half>(chip_);
     const int32_t slot = slots_.Begin();
     for (uint32_t h = 0; h < 2; ++h) {
       if (h == 0 || Compensated::kScores) {
@@ -52,8 +53,8 @@ class CombineProducts {
     }
     const StageScope stage(kCombine);
     Await<HardEvent::MTE3_MTE1>(kCombineInL1);
-    const auto l = Get<kLL1, half>();
-    const auto inner = Get<kCombineL1, half>();
+    const auto l = Row<kLL1, half>(chip_);
+    const auto inner = Row<kCombineL1, half>(chip_);
     const int32_t slot = slots_.Begin();
     for (uint32_t h = 0; h < kPieces; ++h) {
       LoadAWhole(slots_.A(slot, h), l[h * kTileElems + Fractal(1, 1)], 1);
@@ -71,8 +72,8 @@ class CombineProducts {
     }
     const StageScope stage(kCombine);
     Await<HardEvent::MTE3_MTE1>(kCombineInL1);
-    const auto gram = Gram();
-    const auto t = T();
+    const auto gram = GramOf(chip_, chunk_, 0);
+    const auto t = TOf(chip_, chunk_, 0);
     const int32_t slot = slots_.Begin();
     for (uint32_t h = 0; h < 2; ++h) {
       if (h == 0 || Compensated::kScores) {
@@ -91,8 +92,8 @@ class CombineProducts {
     }
     const StageScope stage(kCombine);
     Await<HardEvent::MTE3_MTE1>(kCombineInL1);
-    const auto l = Get<kLL1, half>();
-    const auto inner = Get<kCombineL1, half>();
+    const auto l = Row<kLL1, half>(chip_);
+    const auto inner = Row<kCombineL1, half>(chip_);
     const int32_t slot = slots_.Begin();
     for (uint32_t h = 0; h < kPieces; ++h) {
       for (uint32_t i = 0; i < 2; ++i) {
@@ -110,10 +111,10 @@ class CombineProducts {
     const StageScope stage(kOutWeight);
     Await<HardEvent::MTE3_MTE1>(kCombineInL1);
     const int32_t slot = slots_.Begin();
-    LoadAWhole(slots_.A(slot), Get<kQueryKeyL1, half>()[chunk_.Handover() * 2 * kTileElems], 2 * kSide * kSide);
-    LoadBWhole(slots_.B(slot), T(), 2 * kSide * kSide);
+    LoadAWhole(slots_.A(slot), QueryKeyOf(chip_, chunk_, 0), 2 * kSide * kSide);
+    LoadBWhole(slots_.B(slot), TOf(chip_, chunk_, 0), 2 * kSide * kSide);
     slots_.Loaded(slot);
-    MultiplyHiLo<Compensated::kScores, Compensated::kInverse>(Get<kOutWeightC, float>(), slots_.A(slot), slots_.B(slot), kSide, kSide,
+    MultiplyHiLo<Compensated::kScores, Compensated::kInverse>(Row<kOutWeightC, float>(chip_), slots_.A(slot), slots_.B(slot), kSide, kSide,
                                                               kSide);
     Signal<HardEvent::M_V>(kCombineProduct);
     slots_.Done(slot);
@@ -127,12 +128,6 @@ class CombineProducts {
   __aicore__ inline CombineProducts(OnChip<Table>& chip, CubeSlots& slots) : chip_(chip), slots_(slots) {}
 
   static constexpr __aicore__ uint32_t Fractal(uint32_t row, uint32_t col) { return (row * kSide + col) * kFractalElems; }
-  __aicore__ inline LocalTensor<half> T() { return Get<kTL1, half>()[chunk_.Handover() * 2 * kTileElems]; }
-
-  template <uint32_t kId, typename U>
-  __aicore__ inline LocalTensor<U> Get() {
-    return chip_.template Get<kId, U>();
-  }
 
   OnChip<Table>& chip_;
   Chunk chunk_;
@@ -143,7 +138,7 @@ class CombineProducts {
 
   template <bool kALo>
   __aicore__ inline void MultiplyPairs16(int32_t slot) {
-    const auto c = Get<kSolveC, float>();
+    const auto c = Row<kSolveC, float>(chip_);
     slots_.Loaded(slot);
     MultiplyHiLo<kALo, Compensated::kInverse>(c, slots_.A(slot), slots_.B(slot), 1, 1, 1);
     MultiplyHiLo<kALo, Compensated::kInverse>(c[kFractalElems], slots_.A(slot, 2), slots_.B(slot, 2), 1, 2, 1);
@@ -154,12 +149,10 @@ class CombineProducts {
   template <bool kALo>
   __aicore__ inline void Multiply32(int32_t slot) {
     slots_.Loaded(slot);
-    MultiplyHiLo<kALo, Compensated::kInverse>(Get<kSolveC, float>(), slots_.A(slot), slots_.B(slot), 2, 2, 2);
+    MultiplyHiLo<kALo, Compensated::kInverse>(Row<kSolveC, float>(chip_), slots_.A(slot), slots_.B(slot), 2, 2, 2);
     Signal<HardEvent::M_V>(kCombineProduct);
     slots_.Done(slot);
   }
-
-  __aicore__ inline LocalTensor<half> Gram() { return Get<kGramL1, half>()[chunk_.Handover() * 2 * kOffElems]; }
 
   CubeSlots& slots_;
 };

@@ -21,6 +21,7 @@
 #include "chunk.h"
 #include "events.h"
 #include "lower.h"
+#include "places.h"
 
 namespace chunk_gdr {
 
@@ -50,15 +51,15 @@ class ChunkDecays {
       return;
     }
     const StageScope stage(kScores);
-    AscendC::Exp(Late<kSegments>(0), Late<kSegments>(1), kLowerElems);
-    AscendC::Exp(Late<kDecays>(0), Late<kDecays>(1), kSegSide * kFractal);
+    AscendC::Exp(Late<kSegments>(chip_, 0), Late<kSegments>(chip_, 1), kLowerElems);
+    AscendC::Exp(Late<kDecays>(chip_, 0), Late<kDecays>(chip_, 1), kSegSide * kFractal);
   }
 
   // F to L1, and D becomes 1, what follows from it too.
   __aicore__ inline void ToRowDecay() {
     const StageScope stage(kScores);
-    const auto decays = Late<kSegments>(0);
-    const auto row_decay = Get<kRowDecayL1, half>()[chunk_.Handover() * 2 * kChunk];
+    const auto decays = Late<kSegments>(chip_, 0);
+    const auto row_decay = Row<kRowDecayL1, half>(chip_)[chunk_.Parity() * 2 * kChunk];
     Handoff<HardEvent::V_MTE3>(kScoresSplit);
     for (uint32_t s = 0; s < kSide; ++s) {
       AscendC::DataCopy(row_decay[2 * s * kFractal], decays[LastRow(s)].template ReinterpretCast<half>(), 2 * kFractal);
@@ -114,11 +115,11 @@ class ChunkDecays {
         AscendC::Div(Of(kColumnOfP), Of(kColumnOfP), mantissa, kChunk);
         break;
       case 8:
-        ColumnsToLanes(Get<kColumnLanes, float>(), mantissa, Vector(kAVector));
-        SpreadColumns(Get<kDecayColumns, float>(), Of(kColumnOfP));
+        ColumnsToLanes(Row<kColumnLanes, float>(chip_), mantissa, Vector(kAVector));
+        SpreadColumns(Row<kDecayColumns, float>(chip_), Of(kColumnOfP));
         break;
       default:
-        ScaleLowerColumns(Get<kOutDecay, float>(), Late<kSegments>(0), Get<kDecayColumns, float>());
+        ScaleLowerColumns(Row<kOutDecay, float>(chip_), Late<kSegments>(chip_, 0), Row<kDecayColumns, float>(chip_));
         break;
     }
   }
@@ -146,41 +147,45 @@ class ChunkDecays {
 
   // Chunk-parallel, for the chunk's slot: -e^G, of every row a block; e^{G_n} / p; p and u. In the place of D, which is in P's factors by
   // now, and behind what the scores of the next chunk are measured in.
-  __aicore__ inline void PowersToFactors(float out_power) {
+  __aicore__ inline void FactorsForSlot(float out_power) {
     if (!active_) {
       return;
     }
     const StageScope stage(kSolve);
-    const auto decays = Late<kDecays>(0);
+    const auto decays = Late<kDecays>(chip_, 0);
     const auto factors = Factors();
     AscendC::Muls(factors, decays, -1.0f, static_cast<uint64_t>(kRepeatFloats), kChunk / kBlocksPerRepeat,
                   {1, kFractal / kFloatsPerBlock, kBlocksPerRepeat, kBlocksPerRepeat * kFractal / kFloatsPerBlock});
-    AscendC::Muls(factors[kChunk * kFloatsPerBlock], decays[kChunk * kFractal], 1.0f / power_, 2 * kRepeatFloats);
+    AscendC::Muls(factors[kDecayAt], decays[kChunk * kFractal], 1.0f / power_, 2 * kRepeatFloats);
     AscendC::Duplicate(factors[kPowersAt], power_, kFloatsPerBlock);
     AscendC::Duplicate(factors[kPowersAt + kFloatsPerBlock], out_power, kFloatsPerBlock);
   }
 
-  __aicore__ inline LocalTensor<float> Factors() { return Get<kSegments, float>()[kLowerElems / 2 + kChunk]; }
+  __aicore__ inline LocalTensor<float> Factors() {
+    constexpr uint32_t kAt = kLowerElems / 2 + kChunk;
+    static_assert(kAt + kFactorElems <= Elems(Table::kTable.rows[kSegments]), "the factors of a slot fit the place of D");
+    return Row<kSegments, float>(chip_)[kAt];
+  }
 
   // p of the chunk that was handed over last.
-  __aicore__ inline float power() const { return power_; }
+  __aicore__ inline float state_power() const { return power_; }
 
   // The row factors of the inter-chunk lane, which must be through with those of the chunk before; and of P's decay.
-  __aicore__ inline void HandOver() {
+  __aicore__ inline void RowFactors() {
     if (!active_) {
       return;
     }
     const StageScope stage(kSolve);
     constexpr uint32_t kTile = kChunk * kFractal;
-    const auto decays = Late<kDecays>(0);
-    const auto key = Get<kKeyDecay, float>();
-    const auto query = Get<kQueryDecay, float>();
+    const auto decays = Late<kDecays>(chip_, 0);
+    const auto key = Row<kKeyDecay, float>(chip_);
+    const auto query = Row<kQueryDecay, float>(chip_);
     AscendC::Muls(key, decays, -1.0f, kTile);
     AscendC::Muls(query, decays, tiling_.scale_mantissa, kTile);
-    AscendC::Muls(Get<kChunkDecay, float>(), decays[kTile], 1.0f / power_, 2 * kRepeatFloats);
+    AscendC::Muls(Row<kChunkDecay, float>(chip_), decays[kTile], 1.0f / power_, 2 * kRepeatFloats);
     if (tiling_.use_qk_l2norm) {
       const StageScope norm(kState);
-      const auto factors = Get<kNormSum, float>();  // [BT, 16]
+      const auto factors = Row<kNormSum, float>(chip_);  // [BT, 16]
       BroadcastRows(factors, Vector(kKeyVector), kChunk / kFloatsPerBlock);
       VectorDone();
       ScaleRows(key, key, factors, kChunk, 1);
@@ -188,7 +193,7 @@ class ChunkDecays {
       BroadcastRows(factors, Vector(kQueryVector), kChunk / kFloatsPerBlock);
       VectorDone();
       ScaleRows(query, query, factors, kChunk, 1);
-      ScaleLowerRows(Get<kOutDecay, float>(), factors);
+      ScaleLowerRows(Row<kOutDecay, float>(chip_), factors);
     }
   }
 
@@ -199,7 +204,7 @@ class ChunkDecays {
   __aicore__ inline void Weights(const LocalTensor<float>& row) {
     const auto beta = Vector(kBetaVector);
     for (uint32_t s = 0; s < kSide; ++s) {
-      AscendC::Mul(row[s * kFractal], Late<kSegments>(0)[LastRow(s)], beta[s * kFractal], kFractal);
+      AscendC::Mul(row[s * kFractal], Late<kSegments>(chip_, 0)[LastRow(s)], beta[s * kFractal], kFractal);
     }
   }
   // Of strip s of the list.
@@ -211,7 +216,7 @@ class ChunkDecays {
   __aicore__ inline void ChoosePower() {
     Await<HardEvent::V_S>(kLargestShiftKnown);
     const float shift = Largest().GetValue(0);
-    const float decay = Late<kDecays>(0)[kChunk * kFractal].GetValue(0);
+    const float decay = Late<kDecays>(chip_, 0)[kChunk * kFractal].GetValue(0);
     Handoff<HardEvent::S_V>(kLargestShiftRead);
     power_ = 1.0f;
     while (shift > power_ && power_ < kLargestShift) {
@@ -233,9 +238,10 @@ class ChunkDecays {
   // The diagonal blocks of diag(s / p).
   __aicore__ inline void DiagonalOfShifts() {
     constexpr uint64_t kLanesOfRows = 2 * kRepeatFloats;
-    const auto blocks = Get<kShiftDiagonal, half>();
+    const auto blocks = Row<kShiftDiagonal, half>(chip_);
     for (uint32_t s = 0; s < kSide; ++s) {
-      AscendC::Mul(blocks[s * kFractalElems], Get<kIdentity, half>(), Shifts()[s * kFractal], kLanesOfRows, kFractal / kBlocksPerRepeat,
+      AscendC::Mul(blocks[s * kFractalElems], Row<kIdentity, half>(chip_), Shifts()[s * kFractal], kLanesOfRows,
+                   kFractal / kBlocksPerRepeat,
                    {1, 1, 0, kBlocksPerRepeat, kBlocksPerRepeat, 0});
     }
   }
@@ -250,23 +256,13 @@ class ChunkDecays {
     }
   }
 
-  __aicore__ inline LocalTensor<float> Of(DecayVector which) { return Get<kDecayVectors, float>()[which * kChunk]; }
+  __aicore__ inline LocalTensor<float> Of(DecayVector which) { return Row<kDecayVectors, float>(chip_)[which * kChunk]; }
   // The largest s and its token, in the place of what says which are in range.
   __aicore__ inline LocalTensor<float> Largest() { return Of(kInRange); }
   // s / p in fp16, in the place of the weights, which are not needed any more.
   __aicore__ inline LocalTensor<half> Shifts() { return Of(kWeight).template ReinterpretCast<half>(); }
   __aicore__ inline LocalTensor<float> Vector(TokenVector which) {
-    return Get<kVectors, float>()[(chunk_.Handover() * kTokenVectors + which) * kChunk];
-  }
-
-  template <uint32_t kId>
-  __aicore__ inline LocalTensor<float> Late(uint32_t repeats) {
-    return Get<kId, float>()[repeats * kRepeatFloats];
-  }
-
-  template <uint32_t kId, typename T>
-  __aicore__ inline LocalTensor<T> Get() {
-    return chip_.template Get<kId, T>();
+    return VectorOf(chip_, chunk_.Parity(), which);
   }
 
   OnChip<Table>& chip_;

@@ -51,8 +51,8 @@ class Detour {
     if (!chunk.HasTokens()) {
       return;
     }
-    bool& gated = gated_[chunk.Handover()];
-    float& power = powers_[chunk.Handover()];
+    bool& gated = gated_[chunk.Parity()];
+    float& power = powers_[chunk.Parity()];
     Await<HardEvent::V_S>(kDetourKnown);
     gated = solve_.Growth() > kLargestGrowth;
     power = PowerFor(scores_.Largest());
@@ -73,13 +73,13 @@ class Detour {
 
   // A chunk whose P is in UB.
   __aicore__ inline void RowsOfT(const Chunk& chunk) {
-    if (chunk.HasTokens() && gated_[chunk.Handover()]) {
+    if (chunk.HasTokens() && gated_[chunk.Parity()]) {
       combine_.MeetRowDecay();
     }
   }
 
   // u.
-  __aicore__ inline float power(const Chunk& chunk) const { return powers_[chunk.Handover()]; }
+  __aicore__ inline float out_power(const Chunk& chunk) const { return powers_[chunk.Parity()]; }
 
  private:
   static constexpr uint32_t kMeasureSteps = 4;
@@ -105,8 +105,8 @@ class Detour {
   ChunkDecays<Table>& decays_;
   ChunkSolve<Table>& solve_;
   ChunkCombine<Table>& combine_;
-  bool gated_[kHandovers] = {};
-  float powers_[kHandovers] = {1.0f, 1.0f};
+  bool gated_[kParities] = {};
+  float powers_[kParities] = {1.0f, 1.0f};
 };
 
 }  // namespace chunk_gdr

@@ -9,7 +9,8 @@
 
 namespace chunk_gdr {
 
-// Slice 0 or 1 of the inter-chunk lane is id 0 or 1 of each pair on its way UB -> L1 -> L0 -> Mmad -> L0C -> UB.
+// MTE1_M and M_MTE1 are CubeSlots'. Slice 0 or 1 of the inter-chunk lane is id 0 or 1 of each other pair on its way UB -> L1 -> L0 ->
+// Mmad -> L0C -> UB.
 enum VToMte3 : int32_t {
   kSlotReady = 1,  // chunk-parallel, which has one slice
   kScoresSplit = 2,
@@ -31,11 +32,12 @@ enum Mte3ToV : int32_t {
   kScoresLeft = 4,
   kStateHalvesLeft = 5  // kNd
 };
-enum Mte2ToV : int32_t { kKeysArrived = 0, kQueriesArrived = 1, kValuesArrived = 2, kStateRowsArrived = 3 };  // of state rows the next id too:
-enum VToMte2 : int32_t { kStateRowsRead = 0, kGatesRead = 2 };  // the other piece
+// Of state rows the next id too, for every other piece.
+enum Mte2ToV : int32_t { kKeysArrived = 0, kQueriesArrived = 1, kValuesArrived = 2, kStateRowsArrived = 3 };
+enum VToMte2 : int32_t { kStateRowsRead = 0, kGatesRead = 2 };
 enum VToS : int32_t { kLargestShiftKnown = 0, kPowersInUb = 1, kDetourKnown = 2 };
 enum SToV : int32_t { kLargestShiftRead = 0, kPowersRead = 1, kDetourRead = 2 };
-enum Mte1ToV : int32_t { kRowOfTInUb = 0 };
+enum Mte1ToV : int32_t { kRowOfTInUb = 0, kOtherHalvesLeft = 1 };
 enum Mte3ToMte2 : int32_t { kRows0Left = 0, kRows1Left = 1 };
 
 // Chunk-parallel.

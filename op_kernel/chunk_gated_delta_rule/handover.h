@@ -8,9 +8,11 @@
 #include "../common/tile/stage.h"
 #include "../common/tile/sync.h"
 #include "chunk.h"
+#include "compensation.h"
 #include "events.h"
 #include "inputs.h"
 #include "lower.h"
+#include "places.h"
 
 namespace chunk_gdr {
 
@@ -32,7 +34,7 @@ class ChunkHandover {
     const StageScope stage(kOutWeight);
     Handoff<HardEvent::V_MTE1>(kStagingFree);
     for (uint32_t h = 0; h < 2; ++h) {
-      const auto t = Get<kTL1, half>()[(done.Handover() * 2 + h) * kTileElems];
+      const auto t = TOf(chip_, done, h);
       for (uint32_t row = 0; row < kBlocksPerSide; ++row) {
         AscendC::DataCopy(Staged(h)[2 * kLowerElems + RowBegin(row)], t[row * kBlocksPerSide * kFractalElems],
                           (row + 1) * kFractalElems);
@@ -41,9 +43,8 @@ class ChunkHandover {
     Signal<HardEvent::MTE1_MTE3>(kStaged);
   }
 
-  // T and P of a chunk, and the factors of the next one, whose diagonal blocks are through. Nobody waits for these stores by name: what V
-  // writes to their places belongs to a later chunk, and the combine lane of the chunk between brings rows to L1 behind them, whose
-  // product V has by then fetched.
+  // T and P of a chunk. Nobody waits for these stores by name: what V writes to their places belongs to a later chunk, and the combine lane
+  // of the chunk between brings rows to L1 behind them, whose product V has by then fetched.
   __aicore__ inline void Store(const Chunk& done) {
     if (!done.HasTokens()) {
       return;
@@ -51,12 +52,13 @@ class ChunkHandover {
     const StageScope stage(kOutWeight);
     const int64_t slot = Slot(done);
     Await<HardEvent::MTE1_MTE3>(kStaged);  // V was through with P before T was staged
-    AscendC::DataCopy(gm_.slots[slot + kSlotOutWeight], Staged(done.Handover()), 2 * kLowerElems);
+    AscendC::DataCopy(gm_.slots[slot + kSlotOutWeight], Staged(done.Parity()), kOutWeightPieces * kLowerElems);
     for (uint32_t h = 0; h < 2; ++h) {
       AscendC::DataCopy(gm_.slots[slot + kSlotT + h * kLowerElems], Staged(h)[2 * kLowerElems], kLowerElems);
     }
   }
 
+  // The factors of the next chunk, whose diagonal blocks are through; likewise.
   __aicore__ inline void StoreFactors(const Chunk& next, const LocalTensor<float>& factors) {
     if (!next.HasTokens()) {
       return;
@@ -64,7 +66,7 @@ class ChunkHandover {
     const StageScope stage(kSolve);
     const int64_t slot = Slot(next);
     Handoff<HardEvent::V_MTE3>(kSlotReady);
-    AscendC::DataCopy(gm_.slots[slot + kSlotShift], Get<kShiftDiagonal, half>(), kDiagonalElems);
+    AscendC::DataCopy(gm_.slots[slot + kSlotShift], Row<kShiftDiagonal, half>(chip_), kDiagonalElems);
     AscendC::DataCopy(gm_.slots[slot + kSlotFactors], factors.template ReinterpretCast<half>(), 2 * kFactorElems);
   }
 
@@ -78,11 +80,11 @@ class ChunkHandover {
     }
     const StageScope stage(kLoad);
     const int64_t k_head = chunk.item.v_head / (tiling_.v_heads / tiling_.k_heads);
-    const auto l1 = Get<kSlotRowsL1, half>()[chunk.RowsInL1() * kSlotRows * Table::kBucketDim];
+    const auto l1 = TurnRowsOf(chip_, chunk);
     const uint32_t k = static_cast<uint32_t>(tiling_.k_dim);
     LoadRows(l1, gm_.key, chunk, (chunk.token * tiling_.k_heads + k_head) * k, k, tiling_.k_heads * tiling_.k_dim);
     LoadRows(l1[kChunk * k], gm_.query, chunk, (chunk.token * tiling_.k_heads + k_head) * k, k, tiling_.k_heads * tiling_.k_dim);
-    LoadRows(l1[2 * kChunk * Table::kBucketDim], gm_.value, chunk,
+    LoadRows(TurnValuesOf(chip_, chunk), gm_.value, chunk,
              (chunk.token * tiling_.v_heads + chunk.item.v_head) * tiling_.v_dim + chunk.item.v_begin,
              static_cast<uint32_t>(chunk.item.v_cols), tiling_.v_heads * tiling_.v_dim);
   }
@@ -99,15 +101,15 @@ class ChunkHandover {
       Await<HardEvent::MTE1_MTE2>(kSlotRead + t);
     }
     slot_read_[t] = true;
-    AscendC::DataCopy(Factors(t), gm_.slots[slot + kSlotFactors], 2 * kFactorElems);
+    AscendC::DataCopy(SlotFactorsOf(chip_, chunk), gm_.slots[slot + kSlotFactors], 2 * kFactorElems);
     Signal<HardEvent::MTE2_MTE1>(kFactorsArrived + t);
-    AscendC::DataCopy(Get<kSlotShiftL1, half>()[t * kTileElems], gm_.slots[slot + kSlotShift],
+    AscendC::DataCopy(SlotShiftOf(chip_, chunk), gm_.slots[slot + kSlotShift],
                       AscendC::DataCopyParams(kBlocksPerSide, kFractal, 0, kBlocksPerSide * kFractal));
-    const auto out_weight = Get<kSlotOutWeightL1, half>()[t * 2 * kTileElems];
-    for (uint32_t h = 0; h < 2; ++h) {
+    const auto out_weight = SlotOutWeightOf(chip_, chunk);
+    for (uint32_t h = 0; h < kOutWeightPieces; ++h) {
       LowerToL1(out_weight[h * kTileElems], gm_.slots[slot + kSlotOutWeight + h * kLowerElems]);
     }
-    const auto tile = Get<kSlotTL1, half>()[t * 2 * kTileElems];
+    const auto tile = SlotTOf(chip_, chunk);
     for (uint32_t row = 0; row < kBlocksPerSide; ++row) {
       const uint32_t blocks = row + 1;
       AscendC::DataCopy(tile[row * kBlocksPerSide * kFractalElems], gm_.slots[slot + kSlotT + RowBegin(row)],
@@ -134,11 +136,12 @@ class ChunkHandover {
     const StageScope stage(kLoad);
     const uint32_t t = chunk.Turn();
     Await<HardEvent::MTE2_MTE1>(kFactorsArrived + t);
+    const auto factors = SlotFactorsOf(chip_, chunk);
     for (uint32_t block = 0; block < 2; ++block) {  // of a row of 16
-      AscendC::DataCopy(Get<kKeyDecay, half>()[block * kHalvesPerBlock], Factors(t), AscendC::DataCopyParams(kChunk, 1, 0, 1));
+      AscendC::DataCopy(Row<kKeyDecay, half>(chip_)[block * kHalvesPerBlock], factors, AscendC::DataCopyParams(kChunk, 1, 0, 1));
     }
-    AscendC::DataCopy(Get<kChunkDecay, half>(), Factors(t)[2 * kChunk * kFloatsPerBlock], 2 * 2 * kRepeatFloats);
-    AscendC::DataCopy(Get<kPowers, half>()[2 * t * kHalvesPerBlock], Factors(t)[2 * kPowersAt], 2 * kHalvesPerBlock);
+    AscendC::DataCopy(Row<kChunkDecay, half>(chip_), factors[2 * kDecayAt], 2 * 2 * kRepeatFloats);
+    AscendC::DataCopy(Row<kPowers, half>(chip_)[2 * t * kHalvesPerBlock], factors[2 * kPowersAt], 2 * kHalvesPerBlock);
   }
 
   // Behind a product that MTE1 has loaded for after them, and that V has fetched.
@@ -148,7 +151,7 @@ class ChunkHandover {
     }
     const StageScope stage(kLoad);
     Signal<HardEvent::V_S>(kPowersInUb);
-    AscendC::Muls(Get<kQueryDecay, float>(), Get<kKeyDecay, float>(), -tiling_.scale_mantissa, kChunk * kFractal);
+    AscendC::Muls(Row<kQueryDecay, float>(chip_), Row<kKeyDecay, float>(chip_), -tiling_.scale_mantissa, kChunk * kFractal);
   }
 
   // p and u of the chunk whose factors are in UB, read long after they came.
@@ -156,7 +159,7 @@ class ChunkHandover {
     Powers powers;
     if (chunk.HasTokens()) {
       Await<HardEvent::V_S>(kPowersInUb);
-      const auto blocks = Get<kPowers, float>()[2 * chunk.Turn() * kFloatsPerBlock];
+      const auto blocks = Row<kPowers, float>(chip_)[2 * chunk.Turn() * kFloatsPerBlock];
       powers.state = blocks.GetValue(0);
       powers.out = blocks.GetValue(kFloatsPerBlock);
       if (chunk.Turn() + 1 == kTurns) {  // for those of turn 0 as well: a round follows only if it had all turns
@@ -176,13 +179,15 @@ class ChunkHandover {
   }
 
  private:
-  __aicore__ inline LocalTensor<half> Staged(uint32_t i) { return i == 0 ? Get<kRows0, half>() : Get<kRows1, half>(); }
+  static constexpr uint32_t kOutWeightPieces = Compensated::kOutWeight ? 2 : 1;
+
+  __aicore__ inline LocalTensor<half> Staged(uint32_t i) { return i == 0 ? Row<kRows0, half>(chip_) : Row<kRows1, half>(chip_); }
 
   // Elements before row `row` of blocks of T as a list.
   static constexpr __aicore__ uint32_t RowBegin(uint32_t row) { return row * (row + 1) / 2 * kFractalElems; }
 
   __aicore__ inline int64_t Slot(const Chunk& chunk) const {
-    return (chunk.item.v_head * SlotsPerHead(tiling_) + chunk.state_row) * kHandoverElems;
+    return (chunk.item.v_head * SlotsPerHead(tiling_) + chunk.state_row) * kSlotElems;
   }
 
   __aicore__ inline void LoadRows(const LocalTensor<half>& l1, const GlobalTensor<half>& tensor, const Chunk& chunk, int64_t offset,
@@ -193,13 +198,6 @@ class ChunkHandover {
     if (chunk.live < kChunk) {
       AscendC::DataCopy(l1[chunk.live * cols], gm_.zeros, (kChunk - chunk.live) * cols);
     }
-  }
-
-  __aicore__ inline LocalTensor<half> Factors(uint32_t t) { return Get<kSlotFactorsL1, half>()[t * 2 * kFactorElems]; }
-
-  template <uint32_t kId, typename T>
-  __aicore__ inline LocalTensor<T> Get() {
-    return chip_.template Get<kId, T>();
   }
 
   OnChip<Table>& chip_;

@@ -57,7 +57,7 @@ struct GmTensors {
     status.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(workspace));
     sync.SetGlobalBuffer(reinterpret_cast<__gm__ int32_t*>(workspace + SyncOffset(cores)));
     zeros.SetGlobalBuffer(reinterpret_cast<__gm__ half*>(workspace + ZerosOffset(cores)));
-    slots.SetGlobalBuffer(reinterpret_cast<__gm__ half*>(workspace + HandoverOffset(cores)));
+    slots.SetGlobalBuffer(reinterpret_cast<__gm__ half*>(workspace + SlotsOffset(cores)));
   }
 };
 

@@ -66,7 +66,7 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
 
   __aicore__ inline void AddStep(uint32_t t, uint32_t step) {
     Base::AddStep(t, step);
-    if (!Base::kStateInL0C && t + 1 == kTiles && step + 1 == Base::kAddSteps) {
+    if (!Base::kStateInL0C && t + 1 == kSlices && step + 1 == Base::kAddSteps) {
       StoreRows();
     }
   }
@@ -89,7 +89,7 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     }
     const StageScope stage(kResidual);
     Await<HardEvent::M_V>(t);
-    CopyResult(Get<kFetched, float>(), Of<kRowsC, float>(t), 1, RowFractals(t), 0, 0);
+    CopyResult(Row<kFetched, float>(chip_), RowOf<kRowsC, float>(chip_, t), 1, RowFractals(t), 0, 0);
   }
 
   __aicore__ inline void DecayKeyState(uint32_t t) {
@@ -97,7 +97,7 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
       return;
     }
     const StageScope stage(kResidual);
-    ScaleRows(Get<kScaled, float>(), Get<kFetched, float>(), Get<kKeyDecay, float>(), kChunk, slices_.strips[t]);
+    ScaleRows(Row<kScaled, float>(chip_), Row<kFetched, float>(chip_), Row<kKeyDecay, float>(chip_), kChunk, slices_.strips[t]);
   }
 
   __aicore__ inline void RoundResidual(uint32_t t) {
@@ -105,8 +105,8 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
       return;
     }
     const StageScope stage(kResidual);
-    Round(Of<kSliceHalves, half>(t), Get<kScaled, float>(), slices_.ValueElems(t));
-    PreloadResult(Of<kRowsC, float>(t), Get<kScaled, float>(), RowFractals(t));
+    Round(RowOf<kSliceHalves, half>(chip_, t), Row<kScaled, float>(chip_), slices_.ValueElems(t));
+    PreloadResult(RowOf<kRowsC, float>(chip_, t), Row<kScaled, float>(chip_), RowFractals(t));
     HiToL1<true>(t);
   }
 
@@ -124,7 +124,7 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     }
     const StageScope stage(kCarry);
     this->AwaitState(t);
-    CopyResult(Get<kFetched, float>(), Of<kOutC, float>(t), 1, RowFractals(t), 0, 0);
+    CopyResult(Row<kFetched, float>(chip_), RowOf<kOutC, float>(chip_, t), 1, RowFractals(t), 0, 0);
   }
 
   __aicore__ inline void DecayQueryState(uint32_t t) {
@@ -132,10 +132,10 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
       return;
     }
     const StageScope stage(kCarry);
-    ScaleRows(Get<kScaled, float>(), Get<kFetched, float>(), Get<kQueryDecay, float>(), kChunk, slices_.strips[t]);
+    ScaleRows(Row<kScaled, float>(chip_), Row<kFetched, float>(chip_), Row<kQueryDecay, float>(chip_), kChunk, slices_.strips[t]);
     if (powers_.out != 1.0f) {
       VectorDone();
-      AscendC::Muls(Get<kScaled, float>(), Get<kScaled, float>(), powers_.out, slices_.ValueElems(t));
+      AscendC::Muls(Row<kScaled, float>(chip_), Row<kScaled, float>(chip_), powers_.out, slices_.ValueElems(t));
     }
   }
 
@@ -144,7 +144,7 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
       return;
     }
     const StageScope stage(kCarry);
-    PreloadResult(Of<kOutC, float>(t), Get<kScaled, float>(), RowFractals(t));
+    PreloadResult(RowOf<kOutC, float>(chip_, t), Row<kScaled, float>(chip_), RowFractals(t));
   }
 
   // --- Y = s (V - e^G K S^T), then F V' = T Y, each as hi, then lo ---
@@ -192,7 +192,7 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
         if constexpr (Base::kSignalsOut) {
           Await<HardEvent::M_V>(kOutReady + i);
         }
-        CopyResult(out_.ToScale(i, slices_), Of<kOutC, float>(i), 1, RowFractals(i), 0, 0);
+        CopyResult(out_.ToScale(i, slices_), RowOf<kOutC, float>(chip_, i), 1, RowFractals(i), 0, 0);
       }
     }
   }
@@ -214,7 +214,6 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
   using Base::powers_;
   using Base::RowFractals;
   using Base::slices_;
-  using Base::slots_;
 
   // A fresh S, which is a row of chunk_state too; of final_state, if it meets no token.
   __aicore__ inline void EnterState() {
@@ -241,14 +240,14 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
   }
 
   // Slices whose out is handled as slice t's turn comes.
-  static __aicore__ inline uint32_t FirstOf(uint32_t t) { return Base::kStateInL0C || t == 0 ? t : kTiles; }
-  static __aicore__ inline uint32_t EndOf(uint32_t t) { return Base::kStateInL0C ? t + 1 : kTiles; }
+  static __aicore__ inline uint32_t FirstOf(uint32_t t) { return Base::kStateInL0C || t == 0 ? t : kSlices; }
+  static __aicore__ inline uint32_t EndOf(uint32_t t) { return Base::kStateInL0C ? t + 1 : kSlices; }
 
   // --- rows of a slice: L0C -> UB -> L1 ---
 
   __aicore__ inline void FetchHi(uint32_t t) {
     Await<HardEvent::M_V>(t);
-    CopyResult(Of<kSliceHalves, half>(t), Of<kRowsC, float>(t), 1, RowFractals(t), 0, 0);
+    CopyResult(RowOf<kSliceHalves, half>(chip_, t), RowOf<kRowsC, float>(chip_, t), 1, RowFractals(t), 0, 0);
   }
 
   template <bool kLo>
@@ -264,25 +263,15 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     const uint32_t at = slices_.ValueElems(t);
     if constexpr (kLo) {
       Await<HardEvent::M_V>(t);
-      CopyResult(Of<kSliceHalves, half>(t)[at], Of<kRowsC, float>(t), 1, RowFractals(t), 0, 0);
+      CopyResult(RowOf<kSliceHalves, half>(chip_, t)[at], RowOf<kRowsC, float>(chip_, t), 1, RowFractals(t), 0, 0);
     }
     RowsToL1(t, kLo ? at : 0);
   }
 
   __aicore__ inline void RowsToL1(uint32_t t, uint32_t at) {
     Handoff<HardEvent::V_MTE3>(t);
-    AscendC::DataCopy(Of<kRowsL1, half>(t)[at], Of<kSliceHalves, half>(t)[at], slices_.ValueElems(t));
+    AscendC::DataCopy(RowOf<kRowsL1, half>(chip_, t)[at], RowOf<kSliceHalves, half>(chip_, t)[at], slices_.ValueElems(t));
     Signal<HardEvent::MTE3_MTE1>(t);
-  }
-
-  template <uint32_t kId, typename T>
-  __aicore__ inline LocalTensor<T> Get() {
-    return chip_.template Get<kId, T>();
-  }
-  // The row of slice 1 follows that of slice 0.
-  template <uint32_t kId, typename T>
-  __aicore__ inline LocalTensor<T> Of(uint32_t t) {
-    return t == 0 ? chip_.template Get<kId, T>() : chip_.template Get<kId + 1, T>();
   }
 
   const Tensors& gm_;

@@ -10,6 +10,7 @@
 #include "compensation.h"
 #include "events.h"
 #include "lower.h"
+#include "places.h"
 #include "slices.h"
 #include "state_layout.h"
 
@@ -27,15 +28,21 @@ class InterProducts {
   __aicore__ inline void SubtractShifted(uint32_t t) { SubtractRows<Compensated::kShifted>(t, kResidual); }
   __aicore__ inline void SubtractVNew(uint32_t t) { SubtractRows<Compensated::kVNew>(t, kVNew); }
 
-  // The next chunk's products with S; no other job may come between those of the slices.
+  // The next chunk's products with its S, and the lo of this one's is awaited; no other job may come between those of the slices. Where
+  // v-heads take turns, the states are two, and either chunk may be the first or the last of its own.
   __aicore__ inline void StateProducts(uint32_t t, const Chunk& next) {
-    if (!Active(t) || chunk_.last) {
+    if (!Active(t)) {
       return;
     }
     const StageScope stage(kState);
-    KeyProduct(t, next);
-    if (IsLast(t)) {
-      QueryProducts();
+    const bool sent = !chunk_.last;
+    if (next.HasTokens() && !next.first) {
+      KeyProduct(t, next, sent);
+      if (IsLast(t)) {
+        QueryProducts(next);
+      }
+    } else if (sent) {
+      Await<HardEvent::MTE3_MTE1>(t);
     }
   }
 
@@ -47,17 +54,12 @@ class InterProducts {
     const StageScope stage(kResidual);
     const uint32_t n = slices_.strips[t];
     const uint32_t piece = kSide * n;
-    const auto residual = Of<kRowsL1, half>(t);
-    const auto y = Of<kRowsC, float>(t);
-    const auto out = Of<kOutC, float>(t);
+    const auto residual = RowOf<kRowsL1, half>(chip_, t);
+    const auto y = RowOf<kRowsC, float>(chip_, t);
+    const auto out = RowOf<kOutC, float>(chip_, t);
     const int32_t slot = slots_.Begin();
-    if constexpr (kShares) {
-      if (from_slots_ && t == 0) {
-        Await<HardEvent::MTE2_MTE1>(kSlotArrived + chunk_.Turn());
-      }
-    }
-    LoadAWhole(slots_.A(slot), Shift(), kMatrix);
-    LoadValues(slots_.B(slot), t);
+    LoadAWhole(slots_.A(slot), ShiftOf(chip_, chunk_), kMatrix);
+    LoadB(slots_.B(slot), 0, {ValuesOf(chip_, chunk_), kSide, 0, slices_.Begin(t) / kFractal}, kSide, n);
     Await<HardEvent::MTE3_MTE1>(t);
     LoadB(slots_.B(slot, piece), 0, {residual, kSide, 0, 0}, kSide, n);
     LoadB(slots_.B(slot, 2 * piece), 0, {residual[slices_.ValueElems(t)], kSide, 0, 0}, kSide, n);
@@ -67,7 +69,7 @@ class InterProducts {
     Multiply(y, slots_.A(slot), slots_.B(slot, 2 * piece), kSide, n, kSide, Onto::kLast);
     Signal<HardEvent::M_V>(t);
     const auto p = slots_.A(slot, kMatrix);
-    LoadAWhole(p, OutWeight(), 2 * kMatrix);
+    LoadAWhole(p, Row<kOutWeightL1, half>(chip_), 2 * kMatrix);
     slots_.LoadedRest(slot);
     MultiplyHiLo<Compensated::kOutWeight, false>(out, p, slots_.B(slot), kSide, n, kSide, Onto::kSettled);
     MultiplyHiLo<Compensated::kOutWeight, true>(out, p, slots_.B(slot, piece), kSide, n, kSide, Onto::kLast);
@@ -85,9 +87,9 @@ class InterProducts {
     const StageScope stage(kResidual);
     const uint32_t n = slices_.strips[t];
     const uint32_t piece = kSide * n;
-    const auto y = Of<kRowsL1, half>(t);
+    const auto y = RowOf<kRowsL1, half>(chip_, t);
     const int32_t slot = slots_.Begin();
-    LoadAWhole(slots_.A(slot), T(), 2 * kMatrix);
+    LoadAWhole(slots_.A(slot), TOf(chip_, chunk_, 0), 2 * kMatrix);
     if constexpr (!Compensated::kShifted) {
       Await<HardEvent::MTE3_MTE1>(t);
     }
@@ -97,12 +99,8 @@ class InterProducts {
       LoadB(slots_.B(slot, piece), 0, {y[slices_.ValueElems(t)], kSide, 0, 0}, kSide, n);
     }
     slots_.Loaded(slot);
-    if constexpr (kShares) {
-      if (from_slots_ && IsLast(t)) {
-        Signal<HardEvent::MTE1_MTE2>(kSlotRead + chunk_.Turn());
-      }
-    }
-    MultiplyHiLo<Compensated::kInverse, Compensated::kShifted>(Of<kRowsC, float>(t), slots_.A(slot), slots_.B(slot), kSide, n, kSide);
+    MultiplyHiLo<Compensated::kInverse, Compensated::kShifted>(RowOf<kRowsC, float>(chip_, t), slots_.A(slot), slots_.B(slot), kSide, n,
+                                                               kSide);
     Signal<HardEvent::M_V>(t);
     slots_.Done(slot);
   }
@@ -115,9 +113,9 @@ class InterProducts {
     const StageScope stage(kVNew);
     const uint32_t n = slices_.strips[t];
     const uint32_t piece = kSide * n;
-    const auto v_new = Of<kRowsL1, half>(t);
+    const auto v_new = RowOf<kRowsL1, half>(chip_, t);
     const int32_t slot = slots_.Begin();
-    LoadKeys(slots_.B(slot));
+    LoadB(slots_.B(slot), 0, {KeysQueriesOf(chip_, chunk_), 2 * kSide, 0, 0}, kSide, slices_.k);
     if constexpr (!Compensated::kVNew) {
       Await<HardEvent::MTE3_MTE1>(t);
     }
@@ -127,8 +125,8 @@ class InterProducts {
       LoadAWholeTransposed(slots_.A(slot, piece), v_new[slices_.ValueElems(t)], piece);
     }
     slots_.Loaded(slot);
-    MultiplyHiLo<Compensated::kVNew, false>(Of<kStateC, float>(t), slots_.A(slot), slots_.B(slot), n, slices_.k, kSide,
-                                            kStateInL0C ? Onto::kSettled : Onto::kNothing);
+    MultiplyHiLo<Compensated::kVNew, false>(StateOf<kStateC, float>(chip_, t, slices_.state), slots_.A(slot), slots_.B(slot), n, slices_.k,
+                                            kSide, kStateInL0C ? Onto::kSettled : Onto::kNothing);
     Signal<HardEvent::M_V>(t);
     slots_.Done(slot);
   }
@@ -137,12 +135,11 @@ class InterProducts {
   static constexpr uint32_t kSide = kBlocksPerSide;
   static constexpr uint32_t kMatrix = kSide * kSide;
   static constexpr bool kStateInL0C = Table::kLayout == StateLayout::kNz;
-  static constexpr bool kShares = RunsChunkParallel(Table::kLayout);
   // Otherwise V has fetched the lo of Y, a later product, when it fetches out.
   static constexpr bool kSignalsOut = !Compensated::kShifted;
 
   __aicore__ inline InterProducts(OnChip<Table>& chip, CubeSlots& slots, const ChunkGatedDeltaRuleTiling& tiling)
-      : from_slots_(IsChunkParallel<Table>(tiling)), chip_(chip), slots_(slots) {}
+      : chunk_parallel_(IsChunkParallel<Table>(tiling)), chip_(chip), slots_(slots) {}
 
   // The rows in L0C less the hi that was sent, exact in fp32; if their lo is wanted.
   template <bool kLo>
@@ -151,12 +148,12 @@ class InterProducts {
       return;
     }
     const StageScope stage(of);
-    AddBlocks(slots_, Of<kRowsC, float>(t), Of<kRowsL1, half>(t), Get<kMinusOneL1, half>(), RowFractals(t), t);
+    AddBlocks(slots_, RowOf<kRowsC, float>(chip_, t), RowOf<kRowsL1, half>(chip_, t), Row<kMinusOneL1, half>(chip_), RowFractals(t), t);
     Signal<HardEvent::M_V>(t);
   }
 
-  // K S^T; the operands stay for QueryProducts.
-  __aicore__ inline void KeyProduct(uint32_t t, const Chunk& next) {
+  // K S^T; the operands stay for QueryProducts. `sent`: halves are on their way, not necessarily these.
+  __aicore__ inline void KeyProduct(uint32_t t, const Chunk& next, bool sent) {
     const uint32_t n = slices_.strips[t];
     const uint32_t lo = slices_.StateFractals(t);
     const int32_t slot = slots_.Begin();
@@ -167,14 +164,14 @@ class InterProducts {
     if constexpr (!kStateInL0C || !Compensated::kState) {  // otherwise hi was awaited to be subtracted
       Await<HardEvent::MTE3_MTE1>(t);
     }
-    LoadBWholeTransposed(slots_.B(slot), Of<kStateHiL1, half>(t), lo);
-    const auto rows = Of<kRowsC, float>(t);
-    if constexpr (Compensated::kState && kShares) {
-      if (from_slots_) {  // lo is still on its way
+    LoadBWholeTransposed(slots_.B(slot), StateOf<kStateHiL1, half>(chip_, t, next.state), lo);
+    const auto rows = RowOf<kRowsC, float>(chip_, t);
+    if constexpr (Compensated::kState && Table::kChunkParallel) {
+      if (chunk_parallel_) {  // lo is still on its way
         slots_.Loaded(slot);
         Multiply(rows, slots_.A(slot), slots_.B(slot), kSide, n, slices_.k, Onto::kNothing);
         Await<HardEvent::MTE3_MTE1>(t);
-        LoadBWholeTransposed(slots_.B(slot, lo), Of<kStateLoL1, half>(t), lo);
+        LoadBWholeTransposed(slots_.B(slot, lo), StateOf<kStateLoL1, half>(chip_, t, next.state), lo);
         slots_.LoadedRest(slot);
         Multiply(rows, slots_.A(slot), slots_.B(slot, lo), kSide, n, slices_.k, Onto::kLast);
         Signal<HardEvent::M_V>(t);
@@ -183,9 +180,11 @@ class InterProducts {
     }
     if constexpr (Compensated::kState) {
       if constexpr (kStateInL0C) {
-        Await<HardEvent::MTE3_MTE1>(t);
+        if (sent) {
+          Await<HardEvent::MTE3_MTE1>(t);
+        }
       }
-      LoadBWholeTransposed(slots_.B(slot, lo), Of<kStateLoL1, half>(t), lo);
+      LoadBWholeTransposed(slots_.B(slot, lo), StateOf<kStateLoL1, half>(chip_, t, next.state), lo);
     }
     slots_.Loaded(slot);
     MultiplyHiLo<false, Compensated::kState>(rows, slots_.A(slot_of_[0]), slots_.B(slot), kSide, n, slices_.k);
@@ -193,20 +192,21 @@ class InterProducts {
   }
 
   // Q S^T of both slices; and S, if the Cube took it apart, put together again.
-  __aicore__ inline void QueryProducts() {
+  __aicore__ inline void QueryProducts(const Chunk& next) {
     const uint32_t k = slices_.k;
     const auto queries = slots_.A(slot_of_[0], kSide * k);
-    for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
+    for (uint32_t t = 0; t < kSlices && slices_.strips[t] != 0; ++t) {
       const int32_t slot = slot_of_[t];
       const uint32_t n = slices_.strips[t];
-      MultiplyHiLo<false, Compensated::kState>(Of<kOutC, float>(t), queries, slots_.B(slot), kSide, n, k);
+      MultiplyHiLo<false, Compensated::kState>(RowOf<kOutC, float>(chip_, t), queries, slots_.B(slot), kSide, n, k);
     }
-    for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
+    for (uint32_t t = 0; t < kSlices && slices_.strips[t] != 0; ++t) {
       slots_.Done(slot_of_[t]);
     }
-    for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
+    for (uint32_t t = 0; t < kSlices && slices_.strips[t] != 0; ++t) {
       if constexpr (kStateInL0C && Compensated::kState) {
-        AddBlocks(slots_, Of<kStateC, float>(t), Of<kStateHiL1, half>(t), Get<kOneL1, half>(), slices_.StateFractals(t), kArrived);
+        AddBlocks(slots_, StateOf<kStateC, float>(chip_, t, next.state), StateOf<kStateHiL1, half>(chip_, t, next.state),
+                  Row<kOneL1, half>(chip_), slices_.StateFractals(t), kArrived);
       }
       Signal<HardEvent::M_V>(kOutReady + t);
     }
@@ -214,12 +214,13 @@ class InterProducts {
 
   __aicore__ inline void OpenChunk(const Chunk& chunk) {
     chunk_ = chunk;
-    if (from_slots_) {
+    slices_.state = chunk.state;
+    if (chunk_parallel_) {
       slices_.TakeWhole(chunk_.VStrips());
     } else {
       slices_.Cut(chunk_.VStrips());
     }
-    for (uint32_t t = 0; t < kTiles; ++t) {
+    for (uint32_t t = 0; t < kSlices; ++t) {
       state_ready_[t] = false;
     }
   }
@@ -232,87 +233,22 @@ class InterProducts {
     }
   }
 
-  // --- the operands of a chunk: of the lanes before this one, or, chunk-parallel, of slots in GM, with rows as they are there ---
-
-  __aicore__ inline LocalTensor<half> T() {
-    if constexpr (kShares) {
-      if (from_slots_) {
-        return Get<kSlotTL1, half>()[chunk_.Turn() * 2 * kTileElems];
-      }
-    }
-    return Get<kTL1, half>()[chunk_.Handover() * 2 * kTileElems];
-  }
-  __aicore__ inline LocalTensor<half> OutWeight() {
-    if constexpr (kShares) {
-      if (from_slots_) {
-        return Get<kSlotOutWeightL1, half>()[chunk_.Turn() * 2 * kTileElems];
-      }
-    }
-    return Get<kOutWeightL1, half>();
-  }
-  __aicore__ inline LocalTensor<half> Shift() {
-    if constexpr (kShares) {
-      if (from_slots_) {
-        return Get<kSlotShiftL1, half>()[chunk_.Turn() * kTileElems];
-      }
-    }
-    return Get<kShiftL1, half>()[chunk_.Handover() * kTileElems];
-  }
-
-  // [K; Q] of the next chunk.
+  // [K; Q] of the next chunk; chunk-parallel, its rows as they are in GM.
   __aicore__ inline void LoadKeysQueries(const LocalTensor<half>& l0a, const Chunk& next) {
-    if constexpr (kShares) {
-      if (from_slots_) {
-        LoadARows(l0a, Rows(next), 2 * kChunk, slices_.k);
+    if constexpr (Table::kChunkParallel) {
+      if (chunk_parallel_) {
+        LoadARows(l0a, TurnRowsOf(chip_, next), 2 * kChunk, slices_.k);
         return;
       }
     }
-    const auto rows = Get<kKeyQueryL1, half>()[next.InL1() * 2 * kChunk * Table::kBucketDim];
-    LoadA(l0a, 0, slices_.k, {rows, 2 * kSide, 0, 0}, 2 * kSide, slices_.k);
+    LoadA(l0a, 0, slices_.k, {KeysQueriesOf(chip_, next), 2 * kSide, 0, 0}, 2 * kSide, slices_.k);
   }
 
-  __aicore__ inline void LoadKeys(const LocalTensor<half>& l0b) {
-    if constexpr (kShares) {
-      if (from_slots_) {
-        LoadBRows(l0b, Rows(chunk_), kChunk, slices_.k, 0, slices_.k);
-        return;
-      }
-    }
-    const auto rows = Get<kKeyQueryL1, half>()[chunk_.InL1() * 2 * kChunk * Table::kBucketDim];
-    LoadB(l0b, 0, {rows, 2 * kSide, 0, 0}, kSide, slices_.k);
-  }
-
-  __aicore__ inline void LoadValues(const LocalTensor<half>& l0b, uint32_t t) {
-    const uint32_t first = slices_.Begin(t) / kFractal;
-    if constexpr (kShares) {
-      if (from_slots_) {
-        LoadBRows(l0b, Rows(chunk_)[2 * kChunk * Table::kBucketDim], kChunk, chunk_.VStrips(), first, slices_.strips[t]);
-        return;
-      }
-    }
-    const auto values = Get<kValueL1, half>()[chunk_.InL1() * kChunk * Table::kBucketDim];
-    LoadB(l0b, 0, {values, kSide, 0, first}, kSide, slices_.strips[t]);
-  }
-
-  __aicore__ inline LocalTensor<half> Rows(const Chunk& chunk) {
-    return Get<kSlotRowsL1, half>()[chunk.RowsInL1() * kSlotRows * Table::kBucketDim];
-  }
-
-  __aicore__ inline bool IsLast(uint32_t t) const { return t + 1 == kTiles || slices_.strips[t + 1] == 0; }
+  __aicore__ inline bool IsLast(uint32_t t) const { return t + 1 == kSlices || slices_.strips[t + 1] == 0; }
   __aicore__ inline bool Active(uint32_t t) const { return chunk_.HasTokens() && slices_.strips[t] != 0; }
   __aicore__ inline uint32_t RowFractals(uint32_t t) const { return kSide * slices_.strips[t]; }
 
-  template <uint32_t kId, typename T>
-  __aicore__ inline LocalTensor<T> Get() {
-    return chip_.template Get<kId, T>();
-  }
-  // The row of slice 1 follows that of slice 0.
-  template <uint32_t kId, typename T>
-  __aicore__ inline LocalTensor<T> Of(uint32_t t) {
-    return t == 0 ? chip_.template Get<kId, T>() : chip_.template Get<kId + 1, T>();
-  }
-
-  const bool from_slots_;  // chunk-parallel
+  const bool chunk_parallel_;  // chunk-parallel
   OnChip<Table>& chip_;
   CubeSlots& slots_;
   Slices slices_;
@@ -320,8 +256,8 @@ class InterProducts {
   Powers powers_;
 
  private:
-  int32_t slot_of_[kTiles] = {};
-  bool state_ready_[kTiles] = {};
+  int32_t slot_of_[kSlices] = {};
+  bool state_ready_[kSlices] = {};
 };
 
 }  // namespace chunk_gdr

@@ -24,7 +24,7 @@ class InterTurns : public InterChunk<Table, StateT> {
       return;
     }
     const StageScope stage(kResidual);
-    ScaleRows(Residual(), Get<kFetched, float>(), Get<kKeyDecay, float>(), kChunk, slices_.strips[0]);
+    ScaleRows(Residual(), Row<kFetched, float>(chip_), Row<kKeyDecay, float>(chip_), kChunk, slices_.strips[0]);
   }
 
   __aicore__ inline void SplitResidual(uint32_t step) {
@@ -33,7 +33,7 @@ class InterTurns : public InterChunk<Table, StateT> {
     }
     const StageScope stage(kResidual);
     const uint32_t elems = slices_.ValueElems(0);
-    const auto halves = Get<kSliceHalves, half>();
+    const auto halves = Row<kSliceHalves, half>(chip_);
     if (step == 0) {
       Round(halves, Residual(), elems);
     } else if (step == 1) {
@@ -41,7 +41,7 @@ class InterTurns : public InterChunk<Table, StateT> {
     } else {
       Round(halves[elems], Residual(), elems);
       Handoff<HardEvent::V_MTE3>(0);
-      AscendC::DataCopy(Get<kRowsL1, half>(), halves, 2 * elems);
+      AscendC::DataCopy(Row<kRowsL1, half>(chip_), halves, 2 * elems);
       Signal<HardEvent::MTE3_MTE1>(0);
     }
   }
@@ -64,11 +64,11 @@ class InterTurns : public InterChunk<Table, StateT> {
     value_slot_ = slots_.Begin();
     slots_.Hold(value_slot_);
     Await<HardEvent::MTE2_MTE1>(kSlotArrived + chunk_.Turn());
-    LoadAWhole(slots_.A(value_slot_), this->Shift(), kMatrix);
-    this->LoadValues(slots_.B(value_slot_), 0);
+    LoadAWhole(slots_.A(value_slot_), SlotShiftOf(chip_, chunk_), kMatrix);
+    LoadBRows(slots_.B(value_slot_), TurnValuesOf(chip_, chunk_), kChunk, slices_.strips[0], 0, slices_.strips[0]);
     slots_.Loaded(value_slot_);
     Multiply(Y(), slots_.A(value_slot_), slots_.B(value_slot_), kSide, slices_.strips[0], kSide, Onto::kNothing);
-    LoadAWhole(slots_.A(value_slot_, kMatrix), this->OutWeight(), 2 * kMatrix);
+    LoadAWhole(slots_.A(value_slot_, kMatrix), SlotOutWeightOf(chip_, chunk_), 2 * kMatrix);
   }
 
   __aicore__ inline void ShiftResidual() {
@@ -79,7 +79,7 @@ class InterTurns : public InterChunk<Table, StateT> {
     const uint32_t n = slices_.strips[0];
     const uint32_t piece = kSide * n;
     const auto shift = slots_.A(value_slot_);
-    const auto residual = Get<kRowsL1, half>();
+    const auto residual = Row<kRowsL1, half>(chip_);
     Await<HardEvent::MTE3_MTE1>(0);
     LoadB(slots_.B(value_slot_, piece), 0, {residual, kSide, 0, 0}, kSide, n);
     slots_.LoadedRest(value_slot_);
@@ -91,24 +91,28 @@ class InterTurns : public InterChunk<Table, StateT> {
   }
 
   // P V, then P (hi + lo), in the gaps that the chain of the state leaves the Cube.
-  __aicore__ inline void OutProducts(uint32_t part) {
+  __aicore__ inline void OutOfValues() {
+    if (!Active(0)) {
+      return;
+    }
+    const StageScope stage(kResidual);
+    Await<HardEvent::V_M>(kOutPreloaded);
+    MultiplyHiLo<Compensated::kOutWeight, false>(Row<kOutC, float>(chip_), slots_.A(value_slot_, kMatrix), slots_.B(value_slot_), kSide,
+                                                 slices_.strips[0], kSide, Onto::kSettled);
+  }
+
+  __aicore__ inline void OutOfResidual() {
     if (!Active(0)) {
       return;
     }
     const StageScope stage(kResidual);
     const uint32_t n = slices_.strips[0];
-    const auto p = slots_.A(value_slot_, kMatrix);
-    const auto out = Get<kOutC, float>();
-    if (part == 0) {
-      Await<HardEvent::V_M>(kOutPreloaded);
-      MultiplyHiLo<Compensated::kOutWeight, false>(out, p, slots_.B(value_slot_), kSide, n, kSide, Onto::kSettled);
-    } else {
-      MultiplyHiLo<Compensated::kOutWeight, true>(out, p, slots_.B(value_slot_, kSide * n), kSide, n, kSide, Onto::kLast);
-      if constexpr (Base::kSignalsOut) {
-        Signal<HardEvent::M_V>(kOutReady);
-      }
-      slots_.Release(value_slot_);
+    MultiplyHiLo<Compensated::kOutWeight, true>(Row<kOutC, float>(chip_), slots_.A(value_slot_, kMatrix),
+                                                slots_.B(value_slot_, kSide * n), kSide, n, kSide, Onto::kLast);
+    if constexpr (Base::kSignalsOut) {
+      Signal<HardEvent::M_V>(kOutReady);
     }
+    slots_.Release(value_slot_);
   }
 
   __aicore__ inline void FetchShifted() {
@@ -125,7 +129,7 @@ class InterTurns : public InterChunk<Table, StateT> {
       return;
     }
     const StageScope stage(kResidual);
-    AddBlocks(slots_, Y(), Get<kRowsL1, half>(), Get<kMinusOneL1, half>(), this->RowFractals(0), 0);
+    AddBlocks(slots_, Y(), Row<kRowsL1, half>(chip_), Row<kMinusOneL1, half>(chip_), this->RowFractals(0), 0);
     Signal<HardEvent::M_V>(0);
   }
 
@@ -141,68 +145,74 @@ class InterTurns : public InterChunk<Table, StateT> {
     this->RowsToL1(0, at);
   }
 
-  // --- F V' = T Y, without the product of both lo: T times hi, then times lo ---
+  // --- F V' = T Y, without the product of both lo ---
 
-  __aicore__ inline void VNewProduct(uint32_t part) {
+  __aicore__ inline void VNewOfHi() {
     if (!Active(0)) {
       return;
     }
     const StageScope stage(kResidual);
     const uint32_t n = slices_.strips[0];
-    const uint32_t piece = kSide * n;
-    const auto y = Get<kRowsL1, half>();
-    const auto v_new = Get<kRowsC, float>();
-    if (part == 0) {
-      slot_ = slots_.Begin();
-      slots_.Hold(slot_);
-      LoadAWhole(slots_.A(slot_), this->T(), 2 * kMatrix);
-      Signal<HardEvent::MTE1_MTE2>(kSlotRead + chunk_.Turn());
-      if constexpr (!Compensated::kShifted) {
-        Await<HardEvent::MTE3_MTE1>(0);
-      }
-      LoadB(slots_.B(slot_), 0, {y, kSide, 0, 0}, kSide, n);
-      slots_.Loaded(slot_);
-      MultiplyHiLo<Compensated::kInverse, false>(v_new, slots_.A(slot_), slots_.B(slot_), kSide, n, kSide);
+    slot_ = slots_.Begin();
+    slots_.Hold(slot_);
+    LoadAWhole(slots_.A(slot_), SlotTOf(chip_, chunk_), 2 * kMatrix);
+    Signal<HardEvent::MTE1_MTE2>(kSlotRead + chunk_.Turn());
+    if constexpr (!Compensated::kShifted) {
+      Await<HardEvent::MTE3_MTE1>(0);
+    }
+    LoadB(slots_.B(slot_), 0, {Row<kRowsL1, half>(chip_), kSide, 0, 0}, kSide, n);
+    slots_.Loaded(slot_);
+    MultiplyHiLo<Compensated::kInverse, false>(Row<kRowsC, float>(chip_), slots_.A(slot_), slots_.B(slot_), kSide, n, kSide);
+  }
+
+  __aicore__ inline void VNewOfLo() {
+    if (!Active(0)) {
       return;
     }
+    const StageScope stage(kResidual);
     if constexpr (Compensated::kShifted) {
+      const uint32_t n = slices_.strips[0];
+      const auto lo = slots_.B(slot_, kSide * n);
       Await<HardEvent::MTE3_MTE1>(0);
-      LoadB(slots_.B(slot_, piece), 0, {y[slices_.ValueElems(0)], kSide, 0, 0}, kSide, n);
+      LoadB(lo, 0, {Row<kRowsL1, half>(chip_)[slices_.ValueElems(0)], kSide, 0, 0}, kSide, n);
       slots_.LoadedRest(slot_);
-      Multiply(v_new, slots_.A(slot_), slots_.B(slot_, piece), kSide, n, kSide, Onto::kLast);
+      Multiply(Row<kRowsC, float>(chip_), slots_.A(slot_), lo, kSide, n, kSide, Onto::kLast);
     }
     Signal<HardEvent::M_V>(0);
     slots_.Release(slot_);
   }
 
-  // --- S += (F V')^T K, hi, then lo ---
+  // --- S += (F V')^T K ---
 
-  __aicore__ inline void StateProduct(uint32_t part) {
+  __aicore__ inline void StateOfHi() {
     if (!Active(0)) {
       return;
     }
     const StageScope stage(kVNew);
     const uint32_t n = slices_.strips[0];
-    const uint32_t piece = kSide * n;
-    const auto v_new = Get<kRowsL1, half>();
-    const auto state = Get<kStateC, float>();
-    if (part == 0) {
-      slot_ = slots_.Begin();
-      slots_.Hold(slot_);
-      this->LoadKeys(slots_.B(slot_));
-      if constexpr (!Compensated::kVNew) {
-        Await<HardEvent::MTE3_MTE1>(0);
-      }
-      LoadAWholeTransposed(slots_.A(slot_), v_new, piece);
-      slots_.Loaded(slot_);
-      Multiply(state, slots_.A(slot_), slots_.B(slot_), n, slices_.k, kSide, Onto::kSettled);
+    slot_ = slots_.Begin();
+    slots_.Hold(slot_);
+    LoadBRows(slots_.B(slot_), TurnRowsOf(chip_, chunk_), kChunk, slices_.k, 0, slices_.k);
+    if constexpr (!Compensated::kVNew) {
+      Await<HardEvent::MTE3_MTE1>(0);
+    }
+    LoadAWholeTransposed(slots_.A(slot_), Row<kRowsL1, half>(chip_), kSide * n);
+    slots_.Loaded(slot_);
+    Multiply(Row<kStateC, float>(chip_), slots_.A(slot_), slots_.B(slot_), n, slices_.k, kSide, Onto::kSettled);
+  }
+
+  __aicore__ inline void StateOfLo() {
+    if (!Active(0)) {
       return;
     }
+    const StageScope stage(kVNew);
     if constexpr (Compensated::kVNew) {
+      const uint32_t n = slices_.strips[0];
+      const auto lo = slots_.A(slot_, kSide * n);
       Await<HardEvent::MTE3_MTE1>(0);
-      LoadAWholeTransposed(slots_.A(slot_, piece), v_new[slices_.ValueElems(0)], piece);
+      LoadAWholeTransposed(lo, Row<kRowsL1, half>(chip_)[slices_.ValueElems(0)], kSide * n);
       slots_.LoadedRest(slot_);
-      Multiply(state, slots_.A(slot_, piece), slots_.B(slot_), n, slices_.k, kSide, Onto::kLast);
+      Multiply(Row<kStateC, float>(chip_), lo, slots_.B(slot_), n, slices_.k, kSide, Onto::kLast);
     }
     Signal<HardEvent::M_V>(0);
     slots_.Release(slot_);
@@ -220,17 +230,12 @@ class InterTurns : public InterChunk<Table, StateT> {
 
   __aicore__ inline void FetchFrom(const LocalTensor<float>& rows, uint32_t at) {
     Await<HardEvent::M_V>(0);
-    CopyResult(Get<kSliceHalves, half>()[at], rows, 1, this->RowFractals(0), 0, 0);
+    CopyResult(Row<kSliceHalves, half>(chip_)[at], rows, 1, this->RowFractals(0), 0, 0);
   }
 
   // In fp32, in the place of the slice that there is not; so is Y in L0C, so that F V' may start while its lo is being made.
-  __aicore__ inline LocalTensor<float> Residual() { return Get<kSliceHalves1, float>(); }
-  __aicore__ inline LocalTensor<float> Y() { return Get<kRowsC1, float>(); }
-
-  template <uint32_t kId, typename T>
-  __aicore__ inline LocalTensor<T> Get() {
-    return chip_.template Get<kId, T>();
-  }
+  __aicore__ inline LocalTensor<float> Residual() { return Row<kSliceHalves1, float>(chip_); }
+  __aicore__ inline LocalTensor<float> Y() { return Row<kRowsC1, float>(chip_); }
 
   int32_t value_slot_ = 0;
   int32_t slot_ = 0;

@@ -26,7 +26,7 @@ class ChunkGatedDeltaRule {
 
   __aicore__ inline void Run() {
     const Partition<SequenceLengths> partition(tiling_, lengths_, AscendC::GetBlockNum());
-    const bool fits = tiling_.v_tile_dim <= static_cast<int32_t>(Table::kMaxVCols) && (kShares || tiling_.chunk_parallel == 0);
+    const bool fits = tiling_.v_tile_dim <= static_cast<int32_t>(Table::kMaxVCols) && (Table::kChunkParallel || tiling_.rounds_apart == 0);
     ReportStatus(!fits ? kOtherLayout : partition.valid() ? kOk : kBadLengths);
     if (!fits || !partition.valid()) {
       RefuseWithNan();
@@ -34,76 +34,61 @@ class ChunkGatedDeltaRule {
     }
     BuildConstants();
     lanes_.Open();
-    bool shared = false;
-    if constexpr (kShares) {
-      shared = tiling_.chunk_parallel != 0;
-      if (shared) {
-        ChunkParallel<Table, StateT>(lanes_).Run(partition);
-      }
-    }
-    if (!shared) {
-      SequenceMajor<Table, StateT>(lanes_).Run(partition);
-    }
+    RunSchedule(partition);
     lanes_.Close();
   }
 
  private:
-  // Tiles in L1 that depend on nothing but the chunk length, and zeros above the diagonals.
-  __aicore__ inline void BuildConstants() {
-    const bool shares = IsChunkParallel<Table>(tiling_);
-    const StageScope stage(Table::kTable.rows[kConstantsUb].first_stage);
-    BuildGateMask(Get<kGateMask, half>());
-    BuildIdentity(Get<kIdentity, half>(), static_cast<half>(1.0f));
-    const auto bits = Get<kConstantsUb, uint16_t>();
-    for (uint32_t piece = 0; piece < kGatePieces; ++piece) {
-      BuildUpToOnes(bits, piece);
-      UpToOnesToL1(Get<kUpToOnesL1, half>()[piece * kSegSide * kChunk]);
-    }
-    BuildIdentity(Get<kConstantsUb, half>(), static_cast<half>(1.0f));
-    ConstantToL1(Get<kOneL1, half>(), kFractalElems);
-    BuildIdentity(Get<kConstantsUb, half>(), static_cast<half>(-1.0f));
-    ConstantToL1(Get<kMinusOneL1, half>(), kFractalElems);
-    AscendC::Duplicate(bits, static_cast<uint16_t>(0), kSegSide * kChunk);
-    if constexpr (kShares) {
-      if (shares) {
-        ZerosOfSlots();
+  __aicore__ inline void RunSchedule(const Partition<SequenceLengths>& partition) {
+    if constexpr (Table::kChunkParallel) {
+      if (tiling_.rounds_apart != 0) {
+        ChunkParallel<Table, StateT>(lanes_).Run(partition);
         return;
       }
     }
-    for (uint32_t piece = 0; piece < kGatePieces; ++piece) {
-      ConstantToL1(Get<kGateOperandL1, half>()[piece * kSegSide * kChunk], kSegSide * kChunk);
-    }
-    for (uint32_t h = 0; h < 2; ++h) {
-      ConstantToL1(Get<kLL1, half>()[h * kTileElems], kTileElems);
-      ConstantToL1(Get<kOutWeightL1, half>()[h * kTileElems], kTileElems);
-    }
-    for (uint32_t h = 0; h < kHandovers; ++h) {
-      ConstantToL1(Get<kShiftL1, half>()[h * kTileElems], kTileElems);
-    }
-    for (uint32_t h = 0; h < kHandovers * 2; ++h) {
-      ConstantToL1(Get<kQueryKeyL1, half>()[h * kTileElems], kTileElems);
-      ConstantToL1(Get<kTL1, half>()[h * kTileElems], kTileElems);
-    }
+    SequenceMajor<Table, StateT>(lanes_).Run(partition);
   }
 
-  // Chunk-parallel, where P and diag(s / p) come from slots. V waits for none of them: what it writes to their place in UB first is an out,
-  // whose products have waited for rows that MTE3 brought to L1 behind them.
-  __aicore__ inline void ZerosOfSlots() {
+  // Tiles in L1 that depend on nothing but the chunk length, and zeros above the diagonals.
+  __aicore__ inline void BuildConstants() {
+    const StageScope stage(Table::kTable.rows[kConstantsUb].first_stage);
+    BuildGateMask(Row<kGateMask, half>(chip_));
+    BuildIdentity(Row<kIdentity, half>(chip_), static_cast<half>(1.0f));
+    const auto bits = Row<kConstantsUb, uint16_t>(chip_);
+    for (uint32_t piece = 0; piece < kGatePieces; ++piece) {
+      BuildUpToOnes(bits, piece);
+      UpToOnesToL1(Row<kUpToOnesL1, half>(chip_)[piece * kSegSide * kChunk]);
+    }
+    BuildIdentity(Row<kConstantsUb, half>(chip_), static_cast<half>(1.0f));
+    ConstantToL1(Row<kOneL1, half>(chip_), kFractalElems);
+    BuildIdentity(Row<kConstantsUb, half>(chip_), static_cast<half>(-1.0f));
+    ConstantToL1(Row<kMinusOneL1, half>(chip_), kFractalElems);
+    AscendC::Duplicate(bits, static_cast<uint16_t>(0), kSegSide * kChunk);
     Handoff<HardEvent::V_MTE3>(kConstantsReady);
     for (uint32_t piece = 0; piece < kGatePieces; ++piece) {
-      AscendC::DataCopy(Get<kGateOperandL1, half>()[piece * kSegSide * kChunk], Get<kConstantsUb, half>(), kSegSide * kChunk);
+      AscendC::DataCopy(Row<kGateOperandL1, half>(chip_)[piece * kSegSide * kChunk], Row<kConstantsUb, half>(chip_), kSegSide * kChunk);
     }
-    ZeroTiles(Get<kLL1, half>(), 2);
-    ZeroTiles(Get<kQueryKeyL1, half>(), kHandovers * 2);
-    ZeroTiles(Get<kTL1, half>(), kHandovers * 2);
-    ZeroTiles(Get<kSlotOutWeightL1, half>(), kTurns * 2);
-    ZeroTiles(Get<kSlotTL1, half>(), kTurns * 2);
-    ZeroTiles(Get<kSlotShiftL1, half>(), kTurns);
+    ZeroTiles(Row<kLL1, half>(chip_), 2);
+    ZeroTiles(Row<kQueryKeyL1, half>(chip_), kParities * 2);
+    ZeroTiles(Row<kTL1, half>(chip_), kParities * 2);
+    if constexpr (Table::kChunkParallel) {
+      if (tiling_.rounds_apart != 0) {  // P and diag(s / p) come from slots
+        ZeroTiles(Row<kSlotOutWeightL1, half>(chip_), kTurns * 2);
+        ZeroTiles(Row<kSlotTL1, half>(chip_), kTurns * 2);
+        ZeroTiles(Row<kSlotShiftL1, half>(chip_), kTurns);
+        // V does not wait: what it writes to the zeros' place in UB first is an out, whose products have waited for rows that MTE3 brought to
+        // L1 behind them.
+        return;
+      }
+    }
+    ZeroTiles(Row<kOutWeightL1, half>(chip_), 2);
+    ZeroTiles(Row<kShiftL1, half>(chip_), kParities);
+    Handoff<HardEvent::MTE3_V>(kConstantsCopied);
   }
 
   __aicore__ inline void ZeroTiles(const LocalTensor<half>& l1, uint32_t tiles) {
     for (uint32_t i = 0; i < tiles; ++i) {
-      AscendC::DataCopy(l1[i * kTileElems], Get<kConstantsUb, half>(), kTileElems);
+      AscendC::DataCopy(l1[i * kTileElems], Row<kConstantsUb, half>(chip_), kTileElems);
     }
   }
 
@@ -112,7 +97,7 @@ class ChunkGatedDeltaRule {
     constexpr uint16_t kGap = (kBlocksPerSide - 1) * kFractal;
     Handoff<HardEvent::V_MTE3>(kConstantsReady);
     for (uint32_t s = 0; s < kBlocksPerSide; ++s) {
-      AscendC::DataCopy(l1[s * kFractalElems], Get<kConstantsUb, half>()[s * kSegSide * kFractal],
+      AscendC::DataCopy(l1[s * kFractalElems], Row<kConstantsUb, half>(chip_)[s * kSegSide * kFractal],
                         AscendC::DataCopyParams(kSegSide / kFractal, kFractal, 0, kGap));
     }
     Handoff<HardEvent::MTE3_V>(kConstantsCopied);
@@ -120,12 +105,12 @@ class ChunkGatedDeltaRule {
 
   __aicore__ inline void ConstantToL1(const LocalTensor<half>& l1, uint32_t elems) {
     Handoff<HardEvent::V_MTE3>(kConstantsReady);
-    AscendC::DataCopy(l1, Get<kConstantsUb, half>(), elems);
+    AscendC::DataCopy(l1, Row<kConstantsUb, half>(chip_), elems);
     Handoff<HardEvent::MTE3_V>(kConstantsCopied);
   }
 
   __aicore__ inline void ReportStatus(Status status) {
-    const auto word = Get<kFetched, int32_t>();
+    const auto word = Row<kFetched, int32_t>(chip_);
     const StageScope stage(kCarry);
     AscendC::Duplicate(word, static_cast<int32_t>(status), kStatusBlockBytes / sizeof(int32_t));
     Handoff<HardEvent::V_MTE3>(kStatusReady);
@@ -136,9 +121,9 @@ class ChunkGatedDeltaRule {
   // Lengths that do not fit T: no index may come from them, so every output becomes NaN, shared evenly by the cores.
   __aicore__ inline void RefuseWithNan() {
     const StageScope stage(kCarry);
-    FillShareWithNan(gm_.out, Get<kScaled, half>(), tiling_.tokens * tiling_.v_heads * tiling_.v_dim);
+    FillShareWithNan(gm_.out, Row<kScaled, half>(chip_), tiling_.tokens * tiling_.v_heads * tiling_.v_dim);
     Handoff<HardEvent::MTE3_V>(kStateRowsLeft);
-    FillShareWithNan(gm_.final_state, Get<kScaled, StateT>(),
+    FillShareWithNan(gm_.final_state, Row<kScaled, StateT>(chip_),
                      tiling_.sequences * tiling_.v_heads * tiling_.v_dim * tiling_.k_dim);
   }
 
@@ -160,13 +145,7 @@ class ChunkGatedDeltaRule {
     }
   }
 
-  template <uint32_t kId, typename T>
-  __aicore__ inline LocalTensor<T> Get() {
-    return chip_.template Get<kId, T>();
-  }
-
   using Table = Buffers<kBucket, kLayout>;
-  static constexpr bool kShares = RunsChunkParallel(kLayout);
 
   const ChunkGatedDeltaRuleTiling& tiling_;
   AscendC::TPipe pipe_;

@@ -30,14 +30,14 @@ struct Lanes {
         handover(chip, gm, tiling) {}
 
   __aicore__ inline void Open() {
-    slots.Open(chip.template Get<kSlotsA, half>(), chip.template Get<kSlotsB, half>(), kSlotElems);
+    slots.Open(Row<kSlotsA, half>(chip), Row<kSlotsB, half>(chip), kL0SlotElems);
   }
 
   // The last promises are met.
   __aicore__ inline void Close() {
     scores.Close();
     inter.Close();
-    if constexpr (RunsChunkParallel(Table::kLayout)) {
+    if constexpr (Table::kChunkParallel) {
       handover.Close();
     }
     slots.Close();

@@ -13,6 +13,7 @@
 #include "constants.h"
 #include "events.h"
 #include "inputs.h"
+#include "places.h"
 
 namespace chunk_gdr {
 
@@ -28,12 +29,12 @@ class ChunkLoader {
 
   // Rows on their way to UB, once those before them have left: q, then k with g and beta, then v in the place of k.
   __aicore__ inline void FetchQueries(const Chunk& chunk) {
-    if (!chunk.HasTokens()) {
+    if (!chunk.LoadsRows()) {
       return;
     }
     const StageScope stage(kLoad);
     Handoff<HardEvent::MTE3_MTE2>(kRows1Left);
-    LoadRows(Get<kRows1, half>(), gm_.query, chunk, KeyHead(chunk), tiling_.k_heads, tiling_.k_dim, 0, k_);
+    LoadRows(Row<kRows1, half>(chip_), gm_.query, chunk, KeyHead(chunk), tiling_.k_heads, tiling_.k_dim, 0, k_);
     Signal<HardEvent::MTE2_V>(kQueriesArrived);
   }
 
@@ -45,17 +46,19 @@ class ChunkLoader {
     const int64_t tokens = chunk.item.v_head * tiling_.gate_pitch + chunk.token;
     if (IsChunkParallel<Table>(tiling_)) {
       Handoff<HardEvent::V_MTE2>(kGatesRead);  // sequence-major, values are handed over in between
-      StripsFromGm(chunk, gm_.key, KeyQueryL1(chunk));
-      StripsFromGm(chunk, gm_.query, KeyQueryL1(chunk)[kChunk * kFractal]);
+      StripsFromGm(chunk, gm_.key, KeysQueriesOf(chip_, chunk));
+      StripsFromGm(chunk, gm_.query, KeysQueriesOf(chip_, chunk)[kChunk * kFractal]);
     } else {
       Handoff<HardEvent::MTE3_MTE2>(kRows0Left);
-      LoadRows(Get<kRows0, half>(), gm_.key, chunk, KeyHead(chunk), tiling_.k_heads, tiling_.k_dim, 0, k_);
+      if (chunk.LoadsRows()) {
+        LoadRows(Row<kRows0, half>(chip_), gm_.key, chunk, KeyHead(chunk), tiling_.k_heads, tiling_.k_dim, 0, k_);
+      }
     }
     if (tiling_.has_g) {
-      AscendC::DataCopy(Get<kGate, float>(), gm_.gate[tokens], kChunk);
+      AscendC::DataCopy(Row<kGate, float>(chip_), gm_.gate[tokens], kChunk);
     }
     if (tiling_.has_beta) {
-      AscendC::DataCopy(Get<kBeta, float>(), gm_.beta[tokens], kChunk);
+      AscendC::DataCopy(Row<kBeta, float>(chip_), gm_.beta[tokens], kChunk);
     }
     Signal<HardEvent::MTE2_V>(kKeysArrived);
   }
@@ -66,20 +69,21 @@ class ChunkLoader {
     }
     const StageScope stage(kLoad);
     Handoff<HardEvent::MTE3_MTE2>(kRows0Left);
-    LoadRows(Get<kRows0, half>(), gm_.value, chunk, chunk.item.v_head, tiling_.v_heads, tiling_.v_dim, chunk.item.v_begin, chunk.VStrips());
+    LoadRows(Row<kRows0, half>(chip_), gm_.value, chunk, chunk.item.v_head, tiling_.v_heads, tiling_.v_dim, chunk.item.v_begin,
+             chunk.VStrips());
     Signal<HardEvent::MTE2_V>(kValuesArrived);
   }
 
   // Fetched rows made ready for L1: dead rows of a ragged chunk are zero, with beta 0 and gate 0.
   __aicore__ inline void ReceiveQueries(const Chunk& chunk) {
-    if (!chunk.HasTokens()) {
+    if (!chunk.LoadsRows()) {
       return;
     }
     const StageScope stage(kLoad);
     Await<HardEvent::MTE2_V>(kQueriesArrived);
-    ClearDead(chunk, Get<kRows1, half>(), k_);
+    ClearDead(chunk, Row<kRows1, half>(chip_), k_);
     if (tiling_.use_qk_l2norm) {
-      NormRows(Get<kRows1, half>(), Vector(chunk, kQueryVector), PowerOf::kOwnNorm);
+      NormRows(Row<kRows1, half>(chip_), Vector(chunk, kQueryVector), PowerOf::kOwnNorm);
     }
   }
 
@@ -89,7 +93,7 @@ class ChunkLoader {
     }
     const StageScope stage(kLoad);
     Await<HardEvent::MTE2_V>(kValuesArrived);
-    ClearDead(values, Get<kRows0, half>(), values.VStrips());
+    ClearDead(values, Row<kRows0, half>(chip_), values.VStrips());
     Handoff<HardEvent::V_MTE3>(kRowsReady);
   }
 
@@ -100,8 +104,8 @@ class ChunkLoader {
     }
     const StageScope stage(kLoad);
     Await<HardEvent::MTE2_V>(kKeysArrived);
-    const auto gate = Get<kGate, float>();
-    const auto beta = Get<kBeta, float>();
+    const auto gate = Row<kGate, float>(chip_);
+    const auto beta = Row<kBeta, float>(chip_);
     if (!tiling_.has_g) {
       AscendC::Duplicate(gate, 0.0f, kChunk);
     }
@@ -115,11 +119,15 @@ class ChunkLoader {
       FillLanes(gate, 0.0f, ~0ull << chunk.live);
       FillLanes(beta, 0.0f, ~0ull << chunk.live);
     }
-    if (!IsChunkParallel<Table>(tiling_)) {
-      ClearDead(chunk, Get<kRows0, half>(), k_);
+    if (chunk.LoadsRows() && !IsChunkParallel<Table>(tiling_)) {
+      ClearDead(chunk, Row<kRows0, half>(chip_), k_);
     }
     if (tiling_.use_qk_l2norm) {
-      NormRows(Get<kRows0, half>(), Vector(chunk, kKeyVector), PowerOf::kScaled);  // the factor enters V'
+      if (chunk.LoadsRows()) {
+        NormRows(Row<kRows0, half>(chip_), Vector(chunk, kKeyVector), PowerOf::kScaled);  // the factor enters V'
+      } else {  // those of k and q are the same as of the chunk before
+        AscendC::Muls(Vector(chunk, kKeyVector), VectorOf(chip_, chunk.Parity() ^ 1, kKeyVector), 1.0f, 2 * kChunk);
+      }
     }
     Handoff<HardEvent::V_MTE3>(kRowsReady);
   }
@@ -133,25 +141,27 @@ class ChunkLoader {
       return;
     }
     const StageScope stage(kLoad);
-    KeyRowsToL1(chunk, Get<kRows1, half>(), kChunk / kFractal, part);
+    if (chunk.LoadsRows()) {
+      KeyRowsToL1(chunk, Row<kRows1, half>(chip_), kChunk / kFractal, part);
+    }
     if (part + 1 == kParts) {
       Signal<HardEvent::MTE3_MTE1>(kRowsInL1);
     }
   }
 
   // Chunk-parallel: MTE2 has brought k and q, V knows it, and so does MTE3.
-  __aicore__ inline void RowsInL1(const Chunk& chunk) {
+  __aicore__ inline void PromiseRows(const Chunk& chunk) {
     if (chunk.HasTokens()) {
       Signal<HardEvent::MTE3_MTE1>(kRowsInL1);
     }
   }
 
   __aicore__ inline void KeysToL1(const Chunk& chunk, uint32_t part) {
-    if (!chunk.HasTokens()) {
+    if (!chunk.LoadsRows()) {
       return;
     }
     const StageScope stage(kLoad);
-    KeyRowsToL1(chunk, Get<kRows0, half>(), 0, part);
+    KeyRowsToL1(chunk, Row<kRows0, half>(chip_), 0, part);
   }
 
   __aicore__ inline void ValuesToL1(const Chunk& chunk, uint32_t part) {
@@ -159,8 +169,7 @@ class ChunkLoader {
       return;
     }
     const StageScope stage(kLoad);
-    const auto l1 = Get<kValueL1, half>()[chunk.InL1() * kChunk * Table::kBucketDim];
-    StripsToL1(l1, kChunk, Get<kRows0, half>(), chunk.VStrips(), part);
+    StripsToL1(ValuesOf(chip_, chunk), kChunk, Row<kRows0, half>(chip_), chunk.VStrips(), part);
   }
 
   // The gates in fp16 pieces, in steps between which the Vector queue must be done.
@@ -170,10 +179,10 @@ class ChunkLoader {
       return;
     }
     const StageScope stage(kLoad);
-    const auto gate = Get<kGate, float>();
-    const auto rest = Get<kGateWork, float>();
-    const auto nan = Get<kGateWork, float>()[kChunk];
-    const auto pieces = Get<kGateHalves, half>();
+    const auto gate = Row<kGate, float>(chip_);
+    const auto rest = Row<kGateWork, float>(chip_);
+    const auto nan = Row<kGateWork, float>(chip_)[kChunk];
+    const auto pieces = Row<kGateHalves, half>(chip_);
     switch (step) {
       case 0:
         AscendC::Abs(nan, gate, kChunk);
@@ -216,11 +225,11 @@ class ChunkLoader {
     const auto a = Vector(chunk, kAVector);
     if (!tiling_.use_qk_l2norm) {
       if (step == 0) {
-        AscendC::Muls(beta, Get<kBeta, float>(), 1.0f, kChunk);
-        AscendC::Muls(a, Get<kBeta, float>(), -1.0f, kChunk);
+        AscendC::Muls(beta, Row<kBeta, float>(chip_), 1.0f, kChunk);
+        AscendC::Muls(a, Row<kBeta, float>(chip_), -1.0f, kChunk);
       }
     } else if (step == 0) {
-      AscendC::Mul(beta, Get<kBeta, float>(), Vector(chunk, kKeyVector), kChunk);
+      AscendC::Mul(beta, Row<kBeta, float>(chip_), Vector(chunk, kKeyVector), kChunk);
     } else if (step == 1) {
       AscendC::Mul(a, beta, Vector(chunk, kKeyVector), kChunk);
     } else {
@@ -250,13 +259,14 @@ class ChunkLoader {
   __aicore__ inline void NormRows(const LocalTensor<half>& rows, const LocalTensor<float>& factor, PowerOf power_of) {
     const StageScope stage(kState);
     VectorDone();
-    L2NormRows(rows, factor, rows, k_, k_, power_of, {Get<kNormTile, float>(), Get<kNormSum, float>(), Get<kNormVectors, float>()});
+    L2NormRows(rows, factor, rows, k_, k_, power_of,
+               {Row<kNormTile, float>(chip_), Row<kNormSum, float>(chip_), Row<kNormVectors, float>(chip_)});
     VectorDone();
   }
 
   // Rows of k or q to the [2 BT, k] operand.
   __aicore__ inline void KeyRowsToL1(const Chunk& chunk, const LocalTensor<half>& rows, uint32_t first_fractal_row, uint32_t part) {
-    const LocalTensor<half> l1 = KeyQueryL1(chunk)[first_fractal_row * kFractalElems];
+    const LocalTensor<half> l1 = KeysQueriesOf(chip_, chunk)[first_fractal_row * kFractalElems];
     if (!tiling_.use_qk_l2norm) {
       StripsToL1(l1, 2 * kChunk, rows, k_, part);
     } else if (part == 0) {  // already NZ
@@ -279,11 +289,6 @@ class ChunkLoader {
     }
   }
 
-  // [K; Q] of a chunk.
-  __aicore__ inline LocalTensor<half> KeyQueryL1(const Chunk& chunk) {
-    return Get<kKeyQueryL1, half>()[chunk.InL1() * 2 * kChunk * Table::kBucketDim];
-  }
-
   __aicore__ inline void StripsToL1(const LocalTensor<half>& l1, uint32_t l1_rows, const LocalTensor<half>& rows, uint32_t strips,
                                     uint32_t part) {
     for (uint32_t s = strips * part / kParts; s < strips * (part + 1) / kParts; ++s) {
@@ -293,12 +298,7 @@ class ChunkLoader {
   }
 
   __aicore__ inline LocalTensor<float> Vector(const Chunk& chunk, TokenVector which) {
-    return Get<kVectors, float>()[(chunk.Handover() * kTokenVectors + which) * kChunk];
-  }
-
-  template <uint32_t kId, typename T>
-  __aicore__ inline LocalTensor<T> Get() {
-    return chip_.template Get<kId, T>();
+    return VectorOf(chip_, chunk.Parity(), which);
   }
 
   OnChip<Table>& chip_;

@@ -21,11 +21,11 @@ class OutRows {
 
   // A slice on its way from L0C, in the tile of a norm that is not being taken. kNz has one place for the slices in turn, kNd one for each.
   __aicore__ inline LocalTensor<float> ToScale(uint32_t t, const Slices& slices) {
-    return chip_.template Get<kNormTile, float>()[Apart(t, slices) + (IsChunkParallel<Table>(tiling_) ? kRepeatFloats : 0)];
+    return Row<kNormTile, float>(chip_)[Apart(t, slices) + (IsChunkParallel<Table>(tiling_) ? kRepeatFloats : 0)];
   }
   // Chunk-parallel, one repeat lower than it came: an instruction that works in place writes into the banks that it reads from.
   __aicore__ inline LocalTensor<float> Scaled(uint32_t t, const Slices& slices) {
-    return chip_.template Get<kNormTile, float>()[Apart(t, slices)];
+    return Row<kNormTile, float>(chip_)[Apart(t, slices)];
   }
 
   // A slice from NZ to its columns of the rows, rounded on the way.
@@ -79,7 +79,7 @@ class OutRows {
   // Chunk-parallel the rows of two chunks, one behind the other.
   __aicore__ inline LocalTensor<half> Rows(const Chunk& chunk) {
     const uint32_t before = IsSecond(chunk) ? kChunk * (chunk.VStrips() | 1) * kFractal : 0;
-    return chip_.template Get<kOutRows, half>()[before];
+    return Row<kOutRows, half>(chip_)[before];
   }
 
   OnChip<Table>& chip_;

@@ -11,6 +11,7 @@
 #include "compensation.h"
 #include "events.h"
 #include "lower.h"
+#include "places.h"
 
 namespace chunk_gdr {
 
@@ -31,14 +32,14 @@ class ChunkScores {
       return;
     }
     const StageScope stage(kScores);
-    const auto keys = Get<kKeyQueryL1, half>()[chunk_.InL1() * 2 * kChunk * Table::kBucketDim];
+    const auto keys = KeysQueriesOf(chip_, chunk_);
     Await<HardEvent::MTE3_MTE1>(kRowsInL1);
     const int32_t slot = slots_.Begin();
     LoadA(slots_.A(slot), 0, k_, {keys, 2 * kSide, 0, 0}, 2 * kSide, k_);
     LoadBTransposed(slots_.B(slot), 0, {keys, 2 * kSide, 0, 0}, k_, kSide);
     slots_.Loaded(slot);
-    Multiply(Get<kGramC, float>(), slots_.A(slot), slots_.B(slot), kSide, kSide, k_, Onto::kNothing);
-    Multiply(Get<kQueryKeyC, float>(), slots_.A(slot, kSide * k_), slots_.B(slot), kSide, kSide, k_, Onto::kNothing);
+    Multiply(Row<kGramC, float>(chip_), slots_.A(slot), slots_.B(slot), kSide, kSide, k_, Onto::kNothing);
+    Multiply(Row<kQueryKeyC, float>(chip_), slots_.A(slot, kSide * k_), slots_.B(slot), kSide, kSide, k_, Onto::kNothing);
     Signal<HardEvent::M_V>(kScoresProduct);
     slots_.Done(slot);
   }
@@ -50,15 +51,15 @@ class ChunkScores {
     }
     const StageScope stage(kGates);
     Close();
-    const auto pieces = Get<kGateHalves, half>();
+    const auto pieces = Row<kGateHalves, half>(chip_);
     // [16 + BT, BT] NZ each; what is not written is zero in L1.
-    const LocalTensor<half> operands[kGatePieces] = {Get<kGateOperand0, half>(), Get<kGateOperand1, half>()};
+    const LocalTensor<half> operands[kGatePieces] = {Row<kGateOperand0, half>(chip_), Row<kGateOperand1, half>(chip_)};
     for (uint32_t s = 0; s < kGatePieces * kSide; ++s) {
       MaskStrip(operands[s / kSide][s % kSide * kSegSide * kFractal], pieces[s * kFractal], s % kSide);
     }
     Handoff<HardEvent::V_MTE3>(kScoresSplit);
     for (uint32_t s = 0; s < kGatePieces * kSide; ++s) {
-      AscendC::DataCopy(Get<kGateOperandL1, half>()[s * kSegSide * kFractal], operands[s / kSide][s % kSide * kSegSide * kFractal],
+      AscendC::DataCopy(Row<kGateOperandL1, half>(chip_)[s * kSegSide * kFractal], operands[s / kSide][s % kSide * kSegSide * kFractal],
                         (s % kSide + 2) * kFractalElems);
     }
     Signal<HardEvent::MTE3_MTE1>(kScoresInL1);
@@ -71,9 +72,10 @@ class ChunkScores {
     }
     const StageScope stage(kScores);
     Await<HardEvent::M_V>(kScoresProduct);
-    CopyResult(Get<kDiagonalGram, float>(), Get<kGramC, float>(), kSide, 1, kSide, (kSpreadPitch - kFractalElems) / kFloatsPerBlock);
-    CopyBelow(Get<kGramHalves, half>(), Get<kGramC, float>(), kSide);
-    CopyLower(Get<kQueryKeyHalves, half>(), Get<kQueryKeyC, float>(), kSide);
+    CopyResult(Row<kDiagonalGram, float>(chip_), Row<kGramC, float>(chip_), kSide, 1, kSide,
+               (kSpreadPitch - kFractalElems) / kFloatsPerBlock);
+    CopyBelow(Row<kGramHalves, half>(chip_), Row<kGramC, float>(chip_), kSide);
+    CopyLower(Row<kQueryKeyHalves, half>(chip_), Row<kQueryKeyC, float>(chip_), kSide);
   }
 
   __aicore__ inline void FetchSums() {
@@ -81,10 +83,10 @@ class ChunkScores {
       return;
     }
     const StageScope stage(kScores);
-    const auto sums = Get<kSegC, float>();
+    const auto sums = Row<kSegC, float>(chip_);
     Await<HardEvent::M_V>(kScoresProduct);
-    CopyLower(Late<kSegments>(1), sums[kSegSide * kFractal], kSegSide / kFractal);
-    CopyResult(Late<kDecays>(1), sums, 1, kSegSide / kFractal, 0, 0);
+    CopyLower(Late<kSegments>(chip_, 1), sums[kSegSide * kFractal], kSegSide / kFractal);
+    CopyResult(Late<kDecays>(chip_, 1), sums, 1, kSegSide / kFractal, 0, 0);
   }
 
   // hi to L1, and less hi in L0C.
@@ -107,8 +109,8 @@ class ChunkScores {
     }
     const StageScope stage(kScores);
     Await<HardEvent::M_V>(kScoresProduct);
-    CopyBelow(Get<kGramHalves, half>(), Get<kGramC, float>(), kSide);
-    CopyLower(Get<kQueryKeyHalves, half>(), Get<kQueryKeyC, float>(), kSide);
+    CopyBelow(Row<kGramHalves, half>(chip_), Row<kGramC, float>(chip_), kSide);
+    CopyLower(Row<kQueryKeyHalves, half>(chip_), Row<kQueryKeyC, float>(chip_), kSide);
   }
 
   __aicore__ inline void MaskLo() {
@@ -116,7 +118,7 @@ class ChunkScores {
       return;
     }
     const StageScope stage(kScores);
-    MaskDiagonals(Get<kQueryKeyHalves, half>());
+    MaskDiagonals(Row<kQueryKeyHalves, half>(chip_));
   }
 
   __aicore__ inline void SendLo() {
@@ -143,13 +145,13 @@ class ChunkScores {
     constexpr uint32_t kSize = kSegSide / kFractal;
     constexpr uint32_t kPiece = kSize * kSide;
     const int32_t slot = slots_.Begin();
-    LoadAWhole(slots_.A(slot), Get<kUpToOnesL1, half>(), kGatePieces * kPiece);
+    LoadAWhole(slots_.A(slot), Row<kUpToOnesL1, half>(chip_), kGatePieces * kPiece);
     Await<HardEvent::MTE3_MTE1>(kScoresInL1);
-    LoadBWholeTransposed(slots_.B(slot), Get<kGateOperandL1, half>(), kGatePieces * kPiece);
+    LoadBWholeTransposed(slots_.B(slot), Row<kGateOperandL1, half>(chip_), kGatePieces * kPiece);
     slots_.Loaded(slot);
     // The small pieces first: added one by one to a large sum, each would lose what lies below the sum's last bit, and all the same if the
     // gates are equal. First pieces are few bits, and sums of them exact.
-    const auto sums = Get<kSegC, float>();
+    const auto sums = Row<kSegC, float>(chip_);
     Multiply(sums, slots_.A(slot, kPiece), slots_.B(slot, kPiece), kSize, kSize, kSide, Onto::kNothing);
     Multiply(sums, slots_.A(slot), slots_.B(slot), kSize, kSize, kSide, Onto::kLast);
     Signal<HardEvent::M_V>(kScoresProduct);
@@ -166,8 +168,8 @@ class ChunkScores {
     constexpr uint32_t kRepeatHalves = 2 * kRepeatFloats;
     constexpr uint32_t kRepeats = kLowerElems / kRepeatHalves;
     static_assert(2 * kRepeats <= kRepeatFloats, "their largest are in the lower half of a mask");
-    const auto scores = Get<kQueryKeyHalves, half>();
-    const auto sizes = Get<kSegments, half>();
+    const auto scores = Row<kQueryKeyHalves, half>(chip_);
+    const auto sizes = Row<kSegments, half>(chip_);
     const auto largest = LargestScore()[kHalvesPerBlock];  // each with an index behind it
     switch (step) {
       case 0:
@@ -190,16 +192,16 @@ class ChunkScores {
   // (K K^T) o D, as if it had been fetched so.
   __aicore__ inline void GramMeetsDecays() {
     const StageScope stage(kScores);
-    const auto diagonal = Get<kDiagonalGram, float>();
+    const auto diagonal = Row<kDiagonalGram, float>(chip_);
     for (uint32_t s = 0; s < kSide; ++s) {
       const LocalTensor<float> block = diagonal[s * kSpreadPitch];
-      AscendC::Mul(block, block, Late<kSegments>(0)[s * kFractalElems], kFractalElems);
+      AscendC::Mul(block, block, Late<kSegments>(chip_, 0)[s * kFractalElems], kFractalElems);
     }
-    const auto gram = Get<kGramC, float>();
-    const auto below = Get<kSolveA, float>();
+    const auto gram = Row<kGramC, float>(chip_);
+    const auto below = Row<kSolveA, float>(chip_);
     CopyBelow(below, gram, kSide);
     RescaleList(below, kDiagonalElems, kOffElems, 1.0f, true);
-    Round(Get<kGramHalves, half>(), below, kOffElems);
+    Round(Row<kGramHalves, half>(chip_), below, kOffElems);
     PreloadBelow(gram, below, kSide);
     VectorDone();
   }
@@ -207,9 +209,9 @@ class ChunkScores {
   // power Q K^T, o D too if it is gated, in L0C and as if it had been fetched so.
   __aicore__ inline void Rescale(float power, bool gated) {
     const StageScope stage(kScores);
-    const auto part = Get<kSolveA, float>();
-    const auto query_key = Get<kQueryKeyC, float>();
-    const auto halves = Get<kQueryKeyHalves, half>();
+    const auto part = Row<kSolveA, float>(chip_);
+    const auto query_key = Row<kQueryKeyC, float>(chip_);
+    const auto halves = Row<kQueryKeyHalves, half>(chip_);
     CopyResult(part, query_key, kSide, 1, kSide, 0);
     RescaleList(part, 0, kDiagonalElems, power, gated);
     Round(halves, part, kDiagonalElems);
@@ -231,14 +233,14 @@ class ChunkScores {
       return;
     }
     const StageScope stage(kScores);
-    const auto gram = Get<kGramC, float>();
-    const auto query_key = Get<kQueryKeyC, float>();
+    const auto gram = Row<kGramC, float>(chip_);
+    const auto query_key = Row<kQueryKeyC, float>(chip_);
     const int32_t slot = slots_.Begin();
-    LoadB(slots_.B(slot), 0, {Get<kMinusOneL1, half>(), 1, 0, 0}, 1, 1);
+    LoadB(slots_.B(slot), 0, {Row<kMinusOneL1, half>(chip_), 1, 0, 0}, 1, 1);
     Await<HardEvent::MTE3_MTE1>(kScoresInL1);
-    LoadA(slots_.A(slot), 0, kOffBlocks, {Gram(0), 1, 0, 0}, 1, kOffBlocks);
+    LoadA(slots_.A(slot), 0, kOffBlocks, {GramOf(chip_, chunk_, 0), 1, 0, 0}, 1, kOffBlocks);
     for (uint32_t s = 0; s < kSide; ++s) {  // a strip of C is a column of the tile
-      LoadFractals(slots_.A(slot, kOffBlocks + s * kSide), 0, {QueryKey(0), 1, 0, 0}, s, 0, kSide, kSide, false);
+      LoadFractals(slots_.A(slot, kOffBlocks + s * kSide), 0, {QueryKeyOf(chip_, chunk_, 0), 1, 0, 0}, s, 0, kSide, kSide, false);
     }
     slots_.Loaded(slot);
     for (uint32_t s = 0; s + 1 < kSide; ++s) {
@@ -264,12 +266,12 @@ class ChunkScores {
     const uint64_t lanes = 2 * kRepeatFloats;
     constexpr uint8_t kRepeats = kFractal / kBlocksPerRepeat;  // of one block's rows
     AscendC::Muls(strip, gates, static_cast<half>(1.0f), lanes, static_cast<uint8_t>((block + 1) * kRepeats), {1, 0, kBlocksPerRepeat, 0});
-    AscendC::Mul(strip[(block + 1) * kFractalElems], Get<kGateMask, half>(), gates, lanes, kRepeats,
+    AscendC::Mul(strip[(block + 1) * kFractalElems], Row<kGateMask, half>(chip_), gates, lanes, kRepeats,
                  {1, 1, 0, kBlocksPerRepeat, kBlocksPerRepeat, 0});
   }
 
-  // Zeros above the diagonal of four blocks: an instruction for the upper half of all, one for the lower. Written, not multiplied: the score
-  // of a later key may be beyond half, and 0 * inf is no zero.
+  // Zeros above the diagonal of four blocks: an instruction for the upper half of all, one for the lower. Written, not multiplied: the
+  // score of a later key may be beyond half, and 0 * inf is no zero.
   __aicore__ inline void MaskDiagonals(const LocalTensor<half>& blocks) {
     constexpr uint32_t kRows = kFractal / 2;
     for (uint32_t row = 0; row < kFractal; row += kRows) {
@@ -288,14 +290,14 @@ class ChunkScores {
 
   // In the place of a vector that is made later, behind what ChunkSolve leaves there.
   __aicore__ inline LocalTensor<half> LargestScore() {
-    return Get<kDecayVectors, float>()[kOutOfRange * kChunk + kDiagonalExtremes].template ReinterpretCast<half>();
+    return Row<kDecayVectors, float>(chip_)[kOutOfRange * kChunk + kDiagonalExtremes].template ReinterpretCast<half>();
   }
 
   // Blocks of a list, from element `first` on, where A is made of K K^T again later.
   __aicore__ inline void RescaleList(const LocalTensor<float>& part, uint32_t first, uint32_t elems, float power, bool gated) {
     VectorDone();
     if (gated) {
-      AscendC::Mul(part, part, Late<kSegments>(0)[first], elems);
+      AscendC::Mul(part, part, Late<kSegments>(chip_, 0)[first], elems);
       VectorDone();
     }
     AscendC::Muls(part, part, power, elems);
@@ -305,27 +307,8 @@ class ChunkScores {
   // hi or lo of both scores.
   __aicore__ inline void ToL1(uint32_t piece) {
     Handoff<HardEvent::V_MTE3>(kScoresSplit);
-    AscendC::DataCopy(Gram(piece), Get<kGramHalves, half>(), kOffElems);
-    LowerToL1(QueryKey(piece), Get<kQueryKeyHalves, half>());
-  }
-
-  __aicore__ inline LocalTensor<half> Gram(uint32_t piece) {
-    return Get<kGramL1, half>()[(chunk_.Handover() * 2 + piece) * kOffElems];
-  }
-  __aicore__ inline LocalTensor<half> QueryKey(uint32_t piece) {
-    return Get<kQueryKeyL1, half>()[(chunk_.Handover() * 2 + piece) * kTileElems];
-  }
-
-  // An instruction that works in place writes one repeat below what it reads: into the banks of the other phase. So a row that is worked on
-  // n times starts n repeats late.
-  template <uint32_t kId>
-  __aicore__ inline LocalTensor<float> Late(uint32_t repeats) {
-    return Get<kId, float>()[repeats * kRepeatFloats];
-  }
-
-  template <uint32_t kId, typename T>
-  __aicore__ inline LocalTensor<T> Get() {
-    return chip_.template Get<kId, T>();
+    AscendC::DataCopy(GramOf(chip_, chunk_, piece), Row<kGramHalves, half>(chip_), kOffElems);
+    LowerToL1(QueryKeyOf(chip_, chunk_, piece), Row<kQueryKeyHalves, half>(chip_));
   }
 
   OnChip<Table>& chip_;

@@ -20,7 +20,7 @@ class SequenceMajor {
         inter_(lanes.inter) {}
 
   __aicore__ inline void Run(const Partition<SequenceLengths>& partition) {
-    ChunkStream<SequenceLengths> stream(partition, AscendC::GetBlockIdx());
+    ChunkStream<SequenceLengths, Table::kStates> stream(partition, AscendC::GetBlockIdx());
     // Each of these is one chunk ahead of the one before.
     Chunk now;
     Chunk next;
@@ -41,7 +41,7 @@ class SequenceMajor {
   // Cube waits for. The order was searched for with a replay of the queues (see README.md); the scores and combine lanes go on to their
   // next chunk in the middle.
   __aicore__ inline void Advance(const Chunk& now, const Chunk& next, const Chunk& mid, const Chunk& fetch) {
-    inter_.Start(now, {decays_.power(), detour_.power(now)});
+    inter_.Start(now, {decays_.state_power(), detour_.out_power(now)});
     scores_.Start(mid);
     loader_.KeysToL1(mid, 0);
     loader_.KeysToL1(mid, 1);
@@ -171,7 +171,7 @@ class SequenceMajor {
     inter_.ArrangeOut(0);
     combine_.GramTimesFirst32();
     solve_.InvertColumn(0);
-    decays_.HandOver();
+    decays_.RowFactors();
     decays_.Start(mid);
     loader_.ValuesToL1(next, 2);
     VectorDone();

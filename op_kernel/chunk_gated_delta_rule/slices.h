@@ -9,11 +9,12 @@ namespace chunk_gdr {
 
 struct Slices {
   uint32_t k = 0;                 // strips of Dk
-  uint32_t strips[kTiles] = {};   // of each slice
+  uint32_t strips[kSlices] = {};   // of each slice
+  uint32_t state = 0;             // which of the states on chip they are of
 
   __aicore__ inline void Cut(uint32_t v_strips) {
-    strips[0] = (v_strips + 1) / kTiles;
-    strips[1] = v_strips / kTiles;
+    strips[0] = (v_strips + 1) / kSlices;
+    strips[1] = v_strips / kSlices;
   }
   // Chunk-parallel, where Dv is narrow: the first slice is the whole.
   __aicore__ inline void TakeWhole(uint32_t v_strips) {

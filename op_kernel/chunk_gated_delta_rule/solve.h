@@ -9,6 +9,7 @@
 #include "../common/tile/stage.h"
 #include "chunk.h"
 #include "lower.h"
+#include "places.h"
 
 namespace chunk_gdr {
 
@@ -28,9 +29,9 @@ class ChunkSolve {
       return;
     }
     const StageScope stage(kScores);
-    ToLanes(Get<kSolveA, float>(), Get<kDiagonalGram, float>(), kSpreadPitch, kFractal);
-    const auto factors = Get<kVectors, float>()[(chunk_.Handover() * kTokenVectors + kAVector) * kChunk];
-    ToLanes(Get<kRowLanes, float>(), factors, kFractal, 1);
+    ToLanes(Row<kSolveA, float>(chip_), Row<kDiagonalGram, float>(chip_), kSpreadPitch, kFractal);
+    const auto factors = VectorOf(chip_, chunk_.Parity(), kAVector);
+    ToLanes(Row<kRowLanes, float>(chip_), factors, kFractal, 1);
   }
 
   // The combine lane must be through with the X of the chunk before.
@@ -39,8 +40,8 @@ class ChunkSolve {
       return;
     }
     const StageScope stage(kSolve);
-    ScaleLanesRows(Get<kSolveA, float>(), Get<kRowLanes, float>());
-    ClearLanes(Get<kSolveX, float>());
+    ScaleLanesRows(Row<kSolveA, float>(chip_), Row<kRowLanes, float>(chip_));
+    ClearLanes(Row<kSolveX, float>(chip_));
   }
 
   __aicore__ inline void IdentityLanes() {
@@ -48,7 +49,7 @@ class ChunkSolve {
       return;
     }
     const StageScope stage(kSolve);
-    SetIdentityLanes(Get<kSolveX, float>());
+    SetIdentityLanes(Row<kSolveX, float>(chip_));
   }
 
   __aicore__ inline void InvertColumn(uint32_t column) {
@@ -56,7 +57,7 @@ class ChunkSolve {
       return;
     }
     const StageScope stage(kSolve);
-    InvertLanesColumn(Get<kSolveX, float>(), Get<kSolveA, float>(), column);
+    InvertLanesColumn(Row<kSolveX, float>(chip_), Row<kSolveA, float>(chip_), column);
     columns_ = column + 1;
   }
 
@@ -66,7 +67,7 @@ class ChunkSolve {
       return;
     }
     const StageScope stage(kSolve);
-    DiagonalExtremes(Extremes(), Get<kSolveA, float>());
+    DiagonalExtremes(Extremes(), Row<kSolveA, float>(chip_));
   }
 
   // The largest |1 + A_ii|; a NaN is none.
@@ -96,12 +97,7 @@ class ChunkSolve {
   }
 
  private:
-  __aicore__ inline LocalTensor<float> Extremes() { return Get<kDecayVectors, float>()[kOutOfRange * kChunk]; }
-
-  template <uint32_t kId, typename T>
-  __aicore__ inline LocalTensor<T> Get() {
-    return chip_.template Get<kId, T>();
-  }
+  __aicore__ inline LocalTensor<float> Extremes() { return Row<kDecayVectors, float>(chip_)[kOutOfRange * kChunk]; }
 
   OnChip<Table>& chip_;
   Chunk chunk_;

@@ -17,11 +17,11 @@ class StateInNd : public InterProducts<Table> {
   __aicore__ inline void Enter(const GlobalTensor<StateT>* copy, int64_t row) {
     const StageScope stage(kCarry);
     if (!tiling_.has_state) {
-      AscendC::Duplicate(Get<kStateRows, float>(), 0.0f, Rows() * Pitch());
+      AscendC::Duplicate(Row<kStateRows, float>(chip_), 0.0f, Rows() * Pitch());
     } else {
       LoadRows();
     }
-    AscendC::Duplicate(Get<kStateDecay, float>(), 1.0f, kDecayRepeats * kRepeatFloats);
+    AscendC::Duplicate(Row<kStateDecay, float>(chip_), 1.0f, kDecayRepeats * kRepeatFloats);
     VectorDone();
     if (copy != nullptr) {
       StoreRows(*copy, row, tiling_.has_state != 0);
@@ -31,7 +31,7 @@ class StateInNd : public InterProducts<Table> {
   // The halves of a fresh S and its products with the first chunk's rows.
   __aicore__ inline void SplitFresh() {
     const StageScope stage(kCarry);
-    const uint32_t tiles = slices_.strips[1] == 0 ? 1 : kTiles;
+    const uint32_t tiles = slices_.strips[1] == 0 ? 1 : kSlices;
     for (uint32_t t = 0; t < tiles; ++t) {
       ToNz(t);
     }
@@ -50,16 +50,16 @@ class StateInNd : public InterProducts<Table> {
       }
     }
     for (uint32_t t = 0; t < tiles; ++t) {
-      this->KeyProduct(t, chunk_);
+      this->KeyProduct(t, chunk_, true);
     }
-    this->QueryProducts();
+    this->QueryProducts(chunk_);
     AwaitHalves();
   }
 
   // S to row `row` of a state tensor. It has never been put together from halves.
   __aicore__ inline void Store(const GlobalTensor<StateT>& to, int64_t row, bool) {
     const StageScope stage(kCarry);
-    for (uint32_t t = 0; t < kTiles; ++t) {
+    for (uint32_t t = 0; t < kSlices; ++t) {
       if (Active(t)) {
         this->AwaitState(t);  // MTE3 has read the halves that its products came from: they and the slices' ids are free
       }
@@ -72,7 +72,7 @@ class StateInNd : public InterProducts<Table> {
   static constexpr bool kStoresAhead = sizeof(StateT) == sizeof(float);
   __aicore__ inline void StoreAhead(const GlobalTensor<float>& to, int64_t row) {
     const StageScope stage(kCarry);
-    AscendC::DataCopy(to[Offset(row)], Get<kStateRows, float>(), WholeRows(1, 0));
+    AscendC::DataCopy(to[Offset(row)], Row<kStateRows, float>(chip_), WholeRows(1, 0));
   }
 
   // e^{G_n} is needed for longer than it stays where it is.
@@ -81,7 +81,7 @@ class StateInNd : public InterProducts<Table> {
       return;
     }
     const StageScope stage(kCarry);
-    AscendC::Muls(Get<kStateDecay, float>(), Get<kChunkDecay, float>(), 1.0f, static_cast<uint64_t>(kRepeatFloats), kDecayRepeats,
+    AscendC::Muls(Row<kStateDecay, float>(chip_), Row<kChunkDecay, float>(chip_), 1.0f, static_cast<uint64_t>(kRepeatFloats), kDecayRepeats,
                   {1, 1, kBlocksPerRepeat, 0});
   }
 
@@ -106,14 +106,14 @@ class StateInNd : public InterProducts<Table> {
     switch (step) {
       case 0:
         Await<HardEvent::M_V>(t);
-        CopyResult(Update(), Of<kStateC, float>(t), 1, slices_.StateFractals(t), 0, 0);
+        CopyResult(Update(), RowOf<kStateC, float>(chip_, t), 1, slices_.StateFractals(t), 0, 0);
         ToNz(t);
         break;
       case 1:
-        AscendC::Add(Of<kScaled, float>(t), Of<kScaled, float>(t), Update(), StateElems(t));
+        AscendC::Add(RowOf<kScaled, float>(chip_, t), RowOf<kScaled, float>(chip_, t), Update(), StateElems(t));
         if (powers_.state != 1.0f) {  // S / p becomes S
           VectorDone();
-          AscendC::Muls(Of<kScaled, float>(t), Of<kScaled, float>(t), powers_.state, StateElems(t));
+          AscendC::Muls(RowOf<kScaled, float>(chip_, t), RowOf<kScaled, float>(chip_, t), powers_.state, StateElems(t));
         }
         break;
       case 2:
@@ -137,7 +137,7 @@ class StateInNd : public InterProducts<Table> {
 
   // The last halves are on their way to L1; before anything else takes their place, they have to be there.
   __aicore__ inline void StateProducts(uint32_t t, const Chunk& next) {
-    if (t + 1 == kTiles || tiling_.use_qk_l2norm) {
+    if (t + 1 == kSlices || tiling_.use_qk_l2norm) {
       AwaitHalves();
     }
     Base::StateProducts(t, next);
@@ -162,33 +162,35 @@ class StateInNd : public InterProducts<Table> {
 
   // hi waits in the slice's own place, and lo where (F V')^T K was; the last of them takes both to L1.
   __aicore__ inline void SplitHi(uint32_t t) {
-    Round(Of<kSliceHalves, half>(t), Of<kScaled, float>(t), StateElems(t));
+    Round(RowOf<kSliceHalves, half>(chip_, t), RowOf<kScaled, float>(chip_, t), StateElems(t));
     if constexpr (!Compensated::kState) {
       HalvesToL1(t);
     }
   }
 
-  __aicore__ inline void LeaveLo(uint32_t t) { SubtractHi(Of<kScaled, float>(t), Of<kSliceHalves, half>(t), StateElems(t)); }
+  __aicore__ inline void LeaveLo(uint32_t t) {
+    SubtractHi(RowOf<kScaled, float>(chip_, t), RowOf<kSliceHalves, half>(chip_, t), StateElems(t));
+  }
 
   __aicore__ inline void SplitLo(uint32_t t) {
-    Round(LoOf(t), Of<kScaled, float>(t), StateElems(t));
+    Round(LoOf(t), RowOf<kScaled, float>(chip_, t), StateElems(t));
     HalvesToL1(t);
   }
 
   __aicore__ inline void HalvesToL1(uint32_t t) {
     Handoff<HardEvent::V_MTE3>(t);
-    AscendC::DataCopy(Of<kStateHiL1, half>(t), Of<kSliceHalves, half>(t), StateElems(t));
+    AscendC::DataCopy(RowOf<kStateHiL1, half>(chip_, t), RowOf<kSliceHalves, half>(chip_, t), StateElems(t));
     if constexpr (Compensated::kState) {
-      AscendC::DataCopy(Of<kStateLoL1, half>(t), LoOf(t), StateElems(t));
+      AscendC::DataCopy(RowOf<kStateLoL1, half>(chip_, t), LoOf(t), StateElems(t));
     }
     Signal<HardEvent::MTE3_MTE1>(t);
-    if (t + 1 == kTiles || slices_.strips[t + 1] == 0) {
+    if (t + 1 == kSlices || slices_.strips[t + 1] == 0) {
       Signal<HardEvent::MTE3_V>(kStateHalvesLeft);
       halves_leave_ = true;
     }
   }
 
-  __aicore__ inline LocalTensor<half> LoOf(uint32_t t) { return Get<kFetched, half>()[t == 0 ? 0 : StateElems(0)]; }
+  __aicore__ inline LocalTensor<half> LoOf(uint32_t t) { return Row<kFetched, half>(chip_)[t == 0 ? 0 : StateElems(0)]; }
 
   __aicore__ inline void AwaitHalves() {
     if (halves_leave_) {
@@ -205,9 +207,9 @@ class StateInNd : public InterProducts<Table> {
     constexpr uint32_t kGroups = kPhasePeriodBytes / kBlockBytes;
     constexpr uint32_t kDecayGroup = Table::kPlace.offset[kStateDecay] / kBlockBytes % kGroups;
     constexpr uint32_t kOther = Table::kPlace.offset[kStateRows] / kBlockBytes + kBlocksPerRepeat + kGroups - kDecayGroup;
-    const auto nz = Of<kScaled, float>(t);
+    const auto nz = RowOf<kScaled, float>(chip_, t);
     const auto state = StateOf(t);
-    const auto decay = Get<kStateDecay, float>();
+    const auto decay = Row<kStateDecay, float>(chip_);
     const uint8_t pitch = static_cast<uint8_t>(PitchBlocks());
     for (uint32_t row = 0; row < slices_.strips[t] * kFractal; row += kRowsPerGroup) {
       for (uint32_t h = 0; h < kHalfRows; ++h) {
@@ -219,7 +221,7 @@ class StateInNd : public InterProducts<Table> {
   }
 
   __aicore__ inline void ToRows(uint32_t t) {
-    const auto nz = Of<kScaled, float>(t);
+    const auto nz = RowOf<kScaled, float>(chip_, t);
     const auto state = StateOf(t);
     for (uint32_t row = 0; row < slices_.strips[t] * kFractal; row += kRowsPerGroup) {
       for (uint32_t h = 0; h < kHalfRows; ++h) {
@@ -236,14 +238,14 @@ class StateInNd : public InterProducts<Table> {
     const GlobalTensor<StateT> rows = to[Offset(row)];
     if constexpr (sizeof(StateT) == sizeof(float)) {
       Handoff<HardEvent::V_MTE3>(0);
-      AscendC::DataCopy(rows, Get<kStateRows, float>(), WholeRows(1, 0));
+      AscendC::DataCopy(rows, Row<kStateRows, float>(chip_), WholeRows(1, 0));
     } else {
-      for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
+      for (uint32_t t = 0; t < kSlices && slices_.strips[t] != 0; ++t) {
         if (!arrived) {
-          CastRows(Of<kSliceHalves, half>(t), StateOf(t), slices_.k, PitchBlocks(), slices_.strips[t] * kFractal);
+          CastRows(RowOf<kSliceHalves, half>(chip_, t), StateOf(t), slices_.k, PitchBlocks(), slices_.strips[t] * kFractal);
         }
         Handoff<HardEvent::V_MTE3>(t);
-        AscendC::DataCopy(rows[slices_.Begin(t) * tiling_.k_dim], Of<kSliceHalves, half>(t), StateElems(t));
+        AscendC::DataCopy(rows[slices_.Begin(t) * tiling_.k_dim], RowOf<kSliceHalves, half>(chip_, t), StateElems(t));
       }
     }
     Handoff<HardEvent::MTE3_V>(kStateRowsLeft);
@@ -253,15 +255,15 @@ class StateInNd : public InterProducts<Table> {
     const auto rows = gm_.initial_state[Offset(chunk_.item.sequence)];
     Handoff<HardEvent::V_MTE2>(kStateRowsRead);
     if constexpr (sizeof(StateT) == sizeof(float)) {
-      AscendC::DataCopy(Get<kStateRows, float>(), rows, WholeRows(0, 1));
+      AscendC::DataCopy(Row<kStateRows, float>(chip_), rows, WholeRows(0, 1));
       Handoff<HardEvent::MTE2_V>(kStateRowsArrived);
     } else {
-      for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
-        AscendC::DataCopy(Of<kSliceHalves, half>(t), rows[slices_.Begin(t) * tiling_.k_dim], StateElems(t));
+      for (uint32_t t = 0; t < kSlices && slices_.strips[t] != 0; ++t) {
+        AscendC::DataCopy(RowOf<kSliceHalves, half>(chip_, t), rows[slices_.Begin(t) * tiling_.k_dim], StateElems(t));
       }
       Handoff<HardEvent::MTE2_V>(kStateRowsArrived);
-      for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
-        CastRows(StateOf(t), Of<kSliceHalves, half>(t), PitchBlocks(), slices_.k, slices_.strips[t] * kFractal);
+      for (uint32_t t = 0; t < kSlices && slices_.strips[t] != 0; ++t) {
+        CastRows(StateOf(t), RowOf<kSliceHalves, half>(chip_, t), PitchBlocks(), slices_.k, slices_.strips[t] * kFractal);
       }
     }
   }
@@ -294,20 +296,10 @@ class StateInNd : public InterProducts<Table> {
   __aicore__ inline uint32_t InRows(uint32_t row, uint32_t h) const { return row * Pitch() + h * kFloatsPerBlock; }
   __aicore__ inline uint32_t InNz(uint32_t row, uint32_t h) const { return row * kFractal + h * kFloatsPerBlock; }
 
-  __aicore__ inline LocalTensor<float> StateOf(uint32_t t) { return Get<kStateRows, float>()[slices_.Begin(t) * Pitch()]; }
+  __aicore__ inline LocalTensor<float> StateOf(uint32_t t) { return Row<kStateRows, float>(chip_)[slices_.Begin(t) * Pitch()]; }
   // (F V')^T K, in the other phase than what it is added to.
-  __aicore__ inline LocalTensor<float> Update() { return Get<kFetched, float>()[kRepeatFloats]; }
+  __aicore__ inline LocalTensor<float> Update() { return Row<kFetched, float>(chip_)[kRepeatFloats]; }
   __aicore__ inline uint32_t StateElems(uint32_t t) const { return slices_.StateFractals(t) * kFractalElems; }
-
-  template <uint32_t kId, typename T>
-  __aicore__ inline LocalTensor<T> Get() {
-    return chip_.template Get<kId, T>();
-  }
-  // The row of slice 1 follows that of slice 0.
-  template <uint32_t kId, typename T>
-  __aicore__ inline LocalTensor<T> Of(uint32_t t) {
-    return t == 0 ? chip_.template Get<kId, T>() : chip_.template Get<kId + 1, T>();
-  }
 
   const GmTensors<StateT>& gm_;
   const ChunkGatedDeltaRuleTiling& tiling_;

@@ -13,29 +13,34 @@ template <typename Table, typename StateT>
 class StateInNz : public InterProducts<Table> {
  public:
   // S <- initial_state, or zeros; and the same, bit for bit, to row `row` of `copy` unless that is null.
-  __aicore__ inline void Enter(const GlobalTensor<StateT>* copy, int64_t row) { rows_.Enter(chunk_.item, copy, row); }
+  __aicore__ inline void Enter(const GlobalTensor<StateT>* copy, int64_t row) {
+    if (chunk_.state != 0 && chunk_.HasTokens()) {  // halves of the other state were here; MTE1 has waited until they had left
+      Handoff<HardEvent::MTE1_V>(kOtherHalvesLeft);
+    }
+    rows_.Enter(chunk_.item, copy, row);
+  }
 
   // The halves of a fresh S and its products with the first chunk's rows.
   __aicore__ inline void SplitFresh() {
     const StageScope stage(kState);
-    for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
+    for (uint32_t t = 0; t < kSlices && slices_.strips[t] != 0; ++t) {
       StateHiToL1(t);
       if constexpr (Compensated::kState) {
         SubtractStateHi(t);
       }
     }
-    for (uint32_t t = 0; t < kTiles && slices_.strips[t] != 0; ++t) {
+    for (uint32_t t = 0; t < kSlices && slices_.strips[t] != 0; ++t) {
       if constexpr (Compensated::kState) {
         StateLoToL1(t);
       }
-      this->KeyProduct(t, chunk_);
+      this->KeyProduct(t, chunk_, true);
     }
-    this->QueryProducts();
+    this->QueryProducts(chunk_);
   }
 
   // S to row `row` of a state tensor; `uncut`: it has not been in halves.
   __aicore__ inline void Store(const GlobalTensor<StateT>& to, int64_t row, bool uncut) {
-    for (uint32_t t = 0; t < kTiles; ++t) {
+    for (uint32_t t = 0; t < kSlices; ++t) {
       if (Active(t)) {
         this->AwaitState(t);
       }
@@ -50,7 +55,7 @@ class StateInNz : public InterProducts<Table> {
       return;
     }
     const StageScope stage(kCarry);
-    CopyResult(Get<kFetched, float>(), rows_.Piece(t, piece), 1, slices_.strips[t] * rows_.PieceStrips(piece), 0, 0);
+    CopyResult(Row<kFetched, float>(chip_), rows_.Piece(t, piece), 1, slices_.strips[t] * rows_.PieceStrips(piece), 0, 0);
   }
 
   __aicore__ inline void DecayState(uint32_t t, uint32_t piece) {
@@ -58,7 +63,7 @@ class StateInNz : public InterProducts<Table> {
       return;
     }
     const StageScope stage(kCarry);
-    ScaleAll(Get<kScaled, float>(), Get<kFetched, float>(), Get<kChunkDecay, float>(), rows_.PieceElems(t, piece));
+    ScaleAll(Row<kScaled, float>(chip_), Row<kFetched, float>(chip_), Row<kChunkDecay, float>(chip_), rows_.PieceElems(t, piece));
   }
 
   __aicore__ inline void PreloadState(uint32_t t, uint32_t piece) {
@@ -66,7 +71,7 @@ class StateInNz : public InterProducts<Table> {
       return;
     }
     const StageScope stage(kCarry);
-    PreloadResult(rows_.Piece(t, piece), Get<kScaled, float>(), slices_.strips[t] * rows_.PieceStrips(piece));
+    PreloadResult(rows_.Piece(t, piece), Row<kScaled, float>(chip_), slices_.strips[t] * rows_.PieceStrips(piece));
   }
 
   // Steps of the other layout.
@@ -123,61 +128,53 @@ class StateInNz : public InterProducts<Table> {
  private:
   // S / p in L0C becomes S, both slices side by side, through where their halves are about to be.
   __aicore__ inline void RestoreState() {
-    for (uint32_t t = 0; t < kTiles; ++t) {
+    for (uint32_t t = 0; t < kSlices; ++t) {
       if (Active(t)) {
         Await<HardEvent::M_V>(t);
       }
     }
     for (uint32_t piece = 0; piece < StateRows<Table, StateT>::kPieces && HasPiece(0, piece); ++piece) {
-      for (uint32_t t = 0; t < kTiles && HasPiece(t, piece); ++t) {
-        CopyResult(Of<kSliceHalves, float>(t), rows_.Piece(t, piece), 1, PieceFractals(t, piece), 0, 0);
+      for (uint32_t t = 0; t < kSlices && HasPiece(t, piece); ++t) {
+        CopyResult(RowOf<kSliceHalves, float>(chip_, t), rows_.Piece(t, piece), 1, PieceFractals(t, piece), 0, 0);
       }
       VectorDone();
-      for (uint32_t t = 0; t < kTiles && HasPiece(t, piece); ++t) {
-        AscendC::Muls(Of<kSliceHalves, float>(t), Of<kSliceHalves, float>(t), powers_.state, rows_.PieceElems(t, piece));
+      for (uint32_t t = 0; t < kSlices && HasPiece(t, piece); ++t) {
+        const auto part = RowOf<kSliceHalves, float>(chip_, t);
+        AscendC::Muls(part, part, powers_.state, rows_.PieceElems(t, piece));
       }
       VectorDone();
-      for (uint32_t t = 0; t < kTiles && HasPiece(t, piece); ++t) {
-        PreloadResult(rows_.Piece(t, piece), Of<kSliceHalves, float>(t), PieceFractals(t, piece));
+      for (uint32_t t = 0; t < kSlices && HasPiece(t, piece); ++t) {
+        PreloadResult(rows_.Piece(t, piece), RowOf<kSliceHalves, float>(chip_, t), PieceFractals(t, piece));
       }
       VectorDone();
     }
   }
 
   __aicore__ inline void SubtractStateHi(uint32_t t) {
-    AddBlocks(slots_, Of<kStateC, float>(t), Of<kStateHiL1, half>(t), Get<kMinusOneL1, half>(), slices_.StateFractals(t), t);
+    AddBlocks(slots_, StateOf<kStateC, float>(chip_, t, slices_.state), StateOf<kStateHiL1, half>(chip_, t, slices_.state),
+              Row<kMinusOneL1, half>(chip_), slices_.StateFractals(t), t);
     Signal<HardEvent::M_V>(t);
   }
 
   __aicore__ inline void StateHiToL1(uint32_t t) {
     const uint32_t fractals = slices_.StateFractals(t);
-    CopyResult(Of<kSliceHalves, half>(t), Of<kStateC, float>(t), 1, fractals, 0, 0);
+    CopyResult(RowOf<kSliceHalves, half>(chip_, t), StateOf<kStateC, float>(chip_, t, slices_.state), 1, fractals, 0, 0);
     Handoff<HardEvent::V_MTE3>(t);
-    AscendC::DataCopy(Of<kStateHiL1, half>(t), Of<kSliceHalves, half>(t), fractals * kFractalElems);
+    AscendC::DataCopy(StateOf<kStateHiL1, half>(chip_, t, slices_.state), RowOf<kSliceHalves, half>(chip_, t), fractals * kFractalElems);
     Signal<HardEvent::MTE3_MTE1>(t);
   }
 
   __aicore__ inline void StateLoToL1(uint32_t t) {
     const uint32_t fractals = slices_.StateFractals(t);
     Await<HardEvent::M_V>(t);
-    CopyResult(Of<kSliceHalves, half>(t), Of<kStateC, float>(t), 1, fractals, 0, 0);
+    CopyResult(RowOf<kSliceHalves, half>(chip_, t), StateOf<kStateC, float>(chip_, t, slices_.state), 1, fractals, 0, 0);
     Handoff<HardEvent::V_MTE3>(t);
-    AscendC::DataCopy(Of<kStateLoL1, half>(t), Of<kSliceHalves, half>(t), fractals * kFractalElems);
+    AscendC::DataCopy(StateOf<kStateLoL1, half>(chip_, t, slices_.state), RowOf<kSliceHalves, half>(chip_, t), fractals * kFractalElems);
     Signal<HardEvent::MTE3_MTE1>(t);
   }
 
   __aicore__ inline uint32_t PieceFractals(uint32_t t, uint32_t piece) const { return slices_.strips[t] * rows_.PieceStrips(piece); }
   __aicore__ inline bool HasPiece(uint32_t t, uint32_t piece) const { return Active(t) && rows_.PieceStrips(piece) != 0; }
-
-  template <uint32_t kId, typename T>
-  __aicore__ inline LocalTensor<T> Get() {
-    return chip_.template Get<kId, T>();
-  }
-  // The row of slice 1 follows that of slice 0.
-  template <uint32_t kId, typename T>
-  __aicore__ inline LocalTensor<T> Of(uint32_t t) {
-    return t == 0 ? chip_.template Get<kId, T>() : chip_.template Get<kId + 1, T>();
-  }
 
   StateRows<Table, StateT> rows_;
 };

@@ -10,6 +10,7 @@
 #include "chunk.h"
 #include "events.h"
 #include "inputs.h"
+#include "places.h"
 #include "slices.h"
 
 namespace chunk_gdr {
@@ -28,7 +29,7 @@ class StateRows {
   // is on its way.
   __aicore__ inline void Enter(const WorkItem& item, const GlobalTensor<StateT>* copy, int64_t row) {
     const StageScope stage(kCarry);
-    const auto nz = chip_.template Get<kFetched, float>();
+    const auto nz = Row<kFetched, float>(chip_);
     bool leaving[2] = {false, false};
     if (!tiling_.has_state) {
       AscendC::Duplicate(nz, 0.0f, PieceElems(0, 0));
@@ -36,8 +37,8 @@ class StateRows {
     } else {
       LoadPiece(item, 0);
     }
-    for (uint32_t i = 0; i < kTiles * kPieces; ++i) {
-      if (tiling_.has_state && i + 1 < kTiles * kPieces) {
+    for (uint32_t i = 0; i < kSlices * kPieces; ++i) {
+      if (tiling_.has_state && i + 1 < kSlices * kPieces) {
         AwaitRows(leaving, i + 1);
         LoadPiece(item, i + 1);
       }
@@ -68,13 +69,13 @@ class StateRows {
     }
   }
 
-  // S, whole in L0C, to row `row` of a state tensor. While a piece leaves, the next becomes rows. A zero that was put together from halves has
-  // lost its sign; so it does here if S is `uncut`, and a run that was split stores the same bits.
+  // S, whole in L0C, to row `row` of a state tensor. While a piece leaves, the next becomes rows. A zero that was put together from halves
+  // has lost its sign; so it does here if S is `uncut`, and a run that was split stores the same bits.
   __aicore__ inline void Store(const GlobalTensor<StateT>& to, int64_t row, const WorkItem& item, bool uncut) {
     const StageScope stage(kCarry);
-    const auto nz = chip_.template Get<kFetched, float>();
+    const auto nz = Row<kFetched, float>(chip_);
     bool leaving[2] = {false, false};
-    for (uint32_t i = 0; i < kTiles * kPieces; ++i) {
+    for (uint32_t i = 0; i < kSlices * kPieces; ++i) {
       const uint32_t t = i / kPieces;
       const uint32_t piece = i % kPieces;
       if (PieceElems(t, piece) == 0) {
@@ -107,8 +108,7 @@ class StateRows {
     return slices_.strips[t] * PieceStrips(piece) * kFractalElems;
   }
   __aicore__ inline LocalTensor<float> Piece(uint32_t t, uint32_t piece) {
-    const LocalTensor<float> state = t == 0 ? chip_.template Get<kStateC, float>() : chip_.template Get<kStateC1, float>();
-    return state[piece * kPieceStrips * slices_.strips[t] * kFractalElems];
+    return StateOf<kStateC, float>(chip_, t, slices_.state)[piece * kPieceStrips * slices_.strips[t] * kFractalElems];
   }
 
  private:
@@ -144,7 +144,7 @@ class StateRows {
 
   // Rows of every other piece; between two chunks nothing else is in these buffers.
   __aicore__ inline LocalTensor<StateT> InRows(uint32_t i) {
-    return i % 2 == 0 ? chip_.template Get<kScaled, StateT>() : chip_.template Get<kSliceHalves, StateT>();
+    return i % 2 == 0 ? Row<kScaled, StateT>(chip_) : Row<kSliceHalves, StateT>(chip_);
   }
 
   __aicore__ inline int64_t Offset(const WorkItem& item, int64_t row, uint32_t t, uint32_t piece) const {

@@ -30,7 +30,7 @@ struct ChunkGatedDeltaRuleTiling {
   int32_t has_g;         // 0: 0
   int32_t has_state;     // 0: zeros
   int32_t has_chunk_state;
-  int32_t chunk_parallel;  // the schedule: 0 sequence-major, else rounds between two synchronisations of all cores
+  int32_t rounds_apart;  // chunk-parallel: rounds between two synchronisations of all cores; 0: sequence-major
   int32_t use_qk_l2norm;
   float scale_mantissa;  // scale = mantissa * power, a power of two; in [16, 32)
   float scale_power;

@@ -19,7 +19,7 @@ constexpr __aicore__ uint64_t SyncOffset(uint64_t cores) { return StatusBytes(co
 constexpr __aicore__ uint64_t SyncBytes(uint64_t cores) { return cores * kBlockBytes; }
 constexpr __aicore__ uint64_t ZerosOffset(uint64_t cores) { return SyncOffset(cores) + SyncBytes(cores); }
 constexpr uint64_t kZerosBytes = static_cast<uint64_t>(kChunk) * kMaxHeadDim * 2;
-constexpr __aicore__ uint64_t HandoverOffset(uint64_t cores) { return ZerosOffset(cores) + kZerosBytes; }
+constexpr __aicore__ uint64_t SlotsOffset(uint64_t cores) { return ZerosOffset(cores) + kZerosBytes; }
 
 // What a slot hands over, in fp16 elements: T, row of blocks by row of blocks, and P as a list (lower.h), each hi, then lo; the diagonal
 // blocks of diag(s / p); factors in fp32.
@@ -27,18 +27,12 @@ constexpr uint32_t kSlotT = 0;
 constexpr uint32_t kSlotOutWeight = kSlotT + 2 * kLowerBlocks * kFractalElems;
 constexpr uint32_t kSlotShift = kSlotOutWeight + 2 * kLowerBlocks * kFractalElems;
 constexpr uint32_t kSlotFactors = kSlotShift + kBlocksPerSide * kFractalElems;
-constexpr uint32_t kHandoverElems = kSlotFactors + 2 * kFactorElems;
-
-// The rows of out of two chunks share the room of one chunk of the whole bucket.
-constexpr __aicore__ bool FitsTwoChunks(uint32_t bucket, uint32_t v_cols) {
-  const uint32_t strips = v_cols / kFractal;
-  return (strips | 1) + strips <= bucket / kFractal + 1;
-}
+constexpr uint32_t kSlotElems = kSlotFactors + 2 * kFactorElems;
 
 // Rows of chunk_state, and so chunks of a head, at most.
 constexpr __aicore__ int64_t SlotsPerHead(const ChunkGatedDeltaRuleTiling& t) { return t.tokens / kChunk + t.sequences; }
-constexpr __aicore__ uint64_t HandoverBytes(const ChunkGatedDeltaRuleTiling& t) {
-  return static_cast<uint64_t>(t.v_heads) * SlotsPerHead(t) * kHandoverElems * 2;
+constexpr __aicore__ uint64_t SlotsBytes(const ChunkGatedDeltaRuleTiling& t) {
+  return static_cast<uint64_t>(t.v_heads) * SlotsPerHead(t) * kSlotElems * 2;
 }
 
 }  // namespace chunk_gdr

@@ -28,14 +28,15 @@ class CubeSlots {
     Await<HardEvent::M_MTE1>(slot_);
     return slot_;
   }
-  // Between its parts a job in parts keeps its slot, and others take turns in the one that is left.
+  // Between its parts a job in parts keeps its slot, and others take turns in the one that is left. Of two such jobs the later one counts as
+  // held; the other has to be released before the next Begin, which waits for its slot.
   __aicore__ inline void Hold(int32_t slot) { held_ = slot; }
   __aicore__ inline void Release(int32_t slot) {
     held_ = held_ == slot ? kNone : held_;
     Done(slot);
   }
   __aicore__ inline void Loaded(int32_t slot) { Handoff<HardEvent::MTE1_M>(slot); }
-  // A second part of the same slot's loads, under the products of the first.
+  // A second part of the same slot's loads, under the products of the first, and a third.
   __aicore__ inline void LoadedRest(int32_t slot) { Handoff<HardEvent::MTE1_M>(kSlots + slot); }
   __aicore__ inline void LoadedLast(int32_t slot) { Handoff<HardEvent::MTE1_M>(2 * kSlots + slot); }
   __aicore__ inline void Done(int32_t slot) { Signal<HardEvent::M_MTE1>(slot); }

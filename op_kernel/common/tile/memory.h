@@ -49,6 +49,11 @@ class OnChip {
   AscendC::TBuf<AscendC::TPosition::CO1> l0c_;
 };
 
+template <uint32_t kId, typename T, typename Table>
+__aicore__ inline AscendC::LocalTensor<T> Row(OnChip<Table>& chip) {
+  return chip.template Get<kId, T>();
+}
+
 }  // namespace chunk_gdr
 
 #endif  // CHUNK_GDR_COMMON_TILE_MEMORY_H_

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chunk-parallel: the steps of a round where each has a chunk of the core's own.
+#ifndef CHUNK_GDR_CHUNK_GATED_DELTA_RULE_ROUND_BUSY_H_
+#define CHUNK_GDR_CHUNK_GATED_DELTA_RULE_ROUND_BUSY_H_
+
+#include "round_lanes.h"
+
+namespace chunk_gdr {
+
+// The same steps as in round_chain.h where the Vector queue has as much to do as the chain of the state takes.
+template <typename Table, typename StateT>
+class BusyRound : public RoundLanes<Table, StateT> {
+ public:
+  __aicore__ inline explicit BusyRound(Lanes<Table, StateT>& lanes) : Base(lanes) {}
+
+  __aicore__ inline void Advance(const RoundChunks& before, const RoundChunks& r, const OwnChunks& own) {
+    const auto& [done, next, mid, fetch] = own;
+    inter_.Start(r.turn0, {});
+    loader_.PromiseRows(mid);
+    this->StoreOut(before, true);  // S of the next chunk
+    handover_.QueryFactors(r.turn0);
+    loader_.FactorStep(mid, 0);
+    scores_.Start(mid);
+    handover_.FetchRows(r.after0);
+    loader_.GateStep(mid, 0);
+    inter_.FetchKeyState(0);
+    handover_.StageT(done);
+    solve_.InvertColumn(13);
+    VectorDone();
+    inter_.DecayKeys();
+    VectorDone();
+    inter_.SplitResidual(0);
+    VectorDone();
+    loader_.GateStep(mid, 1);
+    inter_.SplitResidual(1);
+    VectorDone();
+    inter_.SetPowers(handover_.ReadPowers(r.turn0));
+    inter_.SplitResidual(2);
+    handover_.Store(done);
+    solve_.InvertColumn(14);
+    loader_.FactorStep(mid, 1);
+    scores_.ScoreProducts();
+    loader_.GateStep(mid, 2);
+    inter_.FetchQueryState(0);
+    VectorDone();
+    inter_.DecayQueryState(0);
+    solve_.Start(mid);
+    loader_.FetchKeys(fetch);
+    decays_.ShiftStep(0);
+    combine_.Start(next);
+    loader_.GateStep(mid, 3);
+    combine_.ScaleColumns();
+    VectorDone();
+    scores_.FetchScores();
+    inter_.ShiftValues();
+    loader_.FactorStep(mid, 2);
+    inter_.PreloadOut();
+    inter_.FetchState(0, 0);
+    decays_.ShiftStep(1);
+    combine_.FromLanesToBlocks();
+    loader_.GateStep(mid, 4);
+    inter_.ShiftResidual();
+    VectorDone();
+    combine_.RoundDiagonals();
+    decays_.ShiftStep(2);
+    decays_.FactorsForSlot(detour_.out_power(next));
+    loader_.GateStep(mid, 5);
+    solve_.GramToLanes();
+    VectorDone();
+    combine_.RestOfDiagonals();
+    solve_.ScaleLanes();
+    inter_.FetchShifted();
+    inter_.DecayState(0, 0);
+    VectorDone();
+    inter_.OutOfValues();
+    handover_.StoreFactors(next, decays_.Factors());
+    detour_.Measure(mid, 0);
+    solve_.IdentityLanes();
+    inter_.FetchState(0, 1);
+    loader_.GateStep(mid, 6);
+    inter_.PreloadState(0, 0);
+    VectorDone();
+    inter_.OutOfResidual();
+    inter_.SubtractShifted();
+    detour_.Measure(mid, 1);
+    inter_.DecayState(0, 1);
+    solve_.InvertColumn(0);
+    VectorDone();
+    loader_.GateStep(mid, 7);
+    solve_.InvertColumn(1);
+    VectorDone();
+    loader_.GateStep(mid, 8);
+    inter_.VNewOfHi();
+    solve_.InvertColumn(2);
+    VectorDone();
+    inter_.PreloadState(0, 1);
+    combine_.SendDiagonals();
+    solve_.InvertColumn(3);
+    inter_.SendShifted();
+    scores_.MaskGates();
+    inter_.VNewOfLo();
+    decays_.Start(mid);
+    combine_.GramTimesFirst16();
+    VectorDone();
+    handover_.FactorsToUb(r.turn1);
+    solve_.InvertColumn(4);
+    inter_.FetchVNew(0);
+    inter_.SubtractVNew(0);
+    inter_.FetchOut(0);
+    combine_.FetchProduct(1);
+    inter_.StateOfHi();
+    VectorDone();
+    inter_.SendVNew(0);
+    inter_.ScaleOut(0);
+    VectorDone();
+    inter_.ArrangeOut(0);
+    combine_.RestOfProduct(1);
+    detour_.Measure(mid, 2);
+    inter_.StateOfLo();
+    solve_.InvertColumn(5);
+    VectorDone();
+    combine_.SendInner(1);
+    inter_.RoundState(0);
+    scores_.SegmentProduct();
+    solve_.InvertColumn(6);
+    combine_.SecondTimesInner16();
+    VectorDone();
+    handover_.QueryFactors(r.turn1);
+    scores_.FetchSums();
+    solve_.InvertColumn(7);
+    inter_.SubtractState(0);
+    combine_.FetchProduct(1);
+    inter_.SendState(0);
+    inter_.StateProducts(0, r.turn1);
+    detour_.Measure(mid, 3);
+    VectorDone();
+    inter_.Finish();
+    solve_.InvertColumn(8);
+    decays_.Exp();
+    combine_.RestOfProduct(1);
+    VectorDone();
+    detour_.ScoresOf(mid);
+    inter_.Start(r.turn1, {});
+    combine_.SendOuter16();
+    inter_.FetchKeyState(0);
+    combine_.GramTimesFirst32();
+    VectorDone();
+    inter_.SetPowers(handover_.ReadPowers(r.turn1));
+    inter_.DecayKeys();
+    scores_.SendHi();
+    scores_.SubtractHi();
+    inter_.ShiftValues();
+    VectorDone();
+    inter_.SplitResidual(0);
+    VectorDone();
+    inter_.SplitResidual(1);
+    VectorDone();
+    inter_.SplitResidual(2);
+    combine_.FetchProduct(2);
+    decays_.FactorStep(0);
+    VectorDone();
+    this->Meet(r.meets);
+    inter_.FetchQueryState(0);
+    combine_.RestOfProduct(2);
+    inter_.ShiftResidual();
+    decays_.FactorStep(1);
+    VectorDone();
+    combine_.SendInner(2);
+    combine_.SecondTimesInner32();
+    inter_.DecayQueryState(0);
+    loader_.ReceiveKeys(fetch);
+    decays_.FactorStep(2);
+    VectorDone();
+    inter_.FetchShifted();
+    inter_.PreloadOut();
+    decays_.FactorStep(3);
+    inter_.FetchState(0, 0);
+    inter_.SubtractShifted();
+    inter_.OutOfValues();
+    combine_.FetchProduct(2);
+    solve_.InvertColumn(9);
+    VectorDone();
+    inter_.SendShifted();
+    inter_.VNewOfHi();
+    combine_.RestOfProduct(2);
+    inter_.OutOfResidual();
+    inter_.DecayState(0, 0);
+    decays_.FactorStep(4);
+    inter_.VNewOfLo();
+    handover_.FetchSlot(r.after0);
+    VectorDone();
+    handover_.FetchRows(r.after1);
+    combine_.SendOuter32();
+    scores_.FetchLo();
+    inter_.FetchState(0, 1);
+    handover_.FetchSlot(r.after1);
+    solve_.InvertColumn(10);
+    inter_.PreloadState(0, 0);
+    decays_.FactorStep(5);
+    VectorDone();
+    combine_.QueryKeyTimesT();
+    inter_.DecayState(0, 1);
+    VectorDone();
+    inter_.PreloadState(0, 1);
+    inter_.FetchVNew(0);
+    decays_.FactorStep(6);
+    solve_.InvertColumn(11);
+    inter_.SubtractVNew(0);
+    scores_.MaskLo();
+    inter_.StateOfHi();
+    handover_.FactorsToUb(r.after0);
+    inter_.FetchOut(0);
+    combine_.FetchOutWeight();
+    inter_.SendVNew(0);
+    VectorDone();
+    decays_.FactorStep(7);
+    inter_.ScaleOut(0);
+    combine_.DecayOutWeight();
+    VectorDone();
+    decays_.FactorStep(8);
+    combine_.RoundOutWeight();
+    inter_.StateOfLo();
+    scores_.SendLo();
+    inter_.ArrangeOut(0);
+    inter_.RoundState(0);
+    inter_.SubtractState(0);
+    VectorDone();
+    combine_.RestOfOutWeight();
+    decays_.FactorStep(9);
+    inter_.SendState(0);
+    VectorDone();
+    combine_.RoundOutWeightRest();
+    solve_.InvertColumn(12);
+    inter_.StateProducts(0, r.after0);
+    VectorDone();
+    detour_.RowsOfT(next);
+    inter_.Finish();
+  }
+
+ private:
+  using Base = RoundLanes<Table, StateT>;
+  using Base::loader_;
+  using Base::scores_;
+  using Base::decays_;
+  using Base::solve_;
+  using Base::combine_;
+  using Base::detour_;
+  using Base::inter_;
+  using Base::handover_;
+};
+
+}  // namespace chunk_gdr
+
+#endif  // CHUNK_GDR_CHUNK_GATED_DELTA_RULE_ROUND_BUSY_H_

@@ -9,10 +9,10 @@ ALIGN_BYTES = {"UB": 32, "L1": 32, "L0A": 512, "L0B": 512, "L0C": 1024}
 
 
 def may_share_bytes(p: Plan, a: Buffer, b: Buffer) -> bool:
-    """Lives that do not meet follow one another in one lane only: the stages of two lanes interleave."""
-    lanes = {lane for row in (a, b) for lane in p.stage_lanes[row.first_stage : row.last_stage + 1]}
+    """Lives that do not meet follow one another in one lane only, that of a row's first stage: stages of two lanes interleave."""
+    same_lane = p.stage_lanes[a.first_stage] == p.stage_lanes[b.first_stage]
     both_live = any(a.lives_in(stage) and b.lives_in(stage) for stage in range(len(p.stages)))
-    return a.memory != b.memory or (len(lanes) == 1 and not both_live)
+    return a.memory != b.memory or (same_lane and not both_live)
 
 
 def assert_buffers_fit(p: Plan) -> None:

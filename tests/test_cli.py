@@ -246,6 +246,33 @@ def test_a_standard_output_that_takes_nothing(to, why, flags):
     assert "chunk-gdr: error: " in done.stderr
 
 
+@pytest.mark.parametrize("to", ["2>&-", "2>/dev/full"])
+def test_a_standard_error_that_takes_nothing(to):
+    command = shlex.join([sys.executable, "-m", "chunk_gdr.cli", *NATIVE, "--json"])
+    done = subprocess.run(["sh", "-c", f"{command} {to}"], capture_output=True, text=True)
+    assert done.returncode == 0 and json.loads(done.stdout)["passed"]
+
+
+@pytest.mark.parametrize("name", ["run", "check", "profile", "bench"])
+def test_a_kernel_that_is_no_library(command, name, tmp_path, monkeypatch):
+    library = tmp_path / "kernel.so"
+    monkeypatch.setenv("CHUNK_GDR_MODEL_KERNEL", str(library))
+    flags = {"run": SMALL, "profile": [*SMALL, "--output", str(tmp_path / "p")], "bench": ["--suite", "small"]}.get(name, [])
+    for text in (None, "no library"):
+        if text is not None:
+            library.write_text(text)
+        code, out, err = command(name, *flags)
+        assert code == 2 and out == "" and "Traceback" not in err
+        assert err.splitlines()[-1].startswith(f"chunk-gdr: error: chunk_gated_delta_rule on the host model: CHUNK_GDR_MODEL_KERNEL: {library}")
+
+
+@pytest.mark.parametrize("flags", [("profile", "--output", ""), ("bench", "--suite", "small", "--png", "")], ids=["profile", "bench"])
+def test_a_name_that_is_empty(command, flags, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = command(*flags)
+    assert code == 2 and out == "" and "is empty" in err and err.count("\n") == 1 and not list(tmp_path.iterdir())
+
+
 TABLE_THEN_ERROR = """
 import sys
 from chunk_gdr import cli

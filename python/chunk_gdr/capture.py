@@ -66,7 +66,8 @@ def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
     except FileNotFoundError:
         raise CaptureError(f"{path}: no such file") from None
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, TypeError) as error:
-        raise CaptureError(f"{path}: not a readable .npz archive ({error})") from None
+        why = getattr(error, "strerror", None)  # of the system; what numpy says is not about this file's arrays
+        raise CaptureError(f"{path}: not a readable .npz archive" + (f" ({why})" if why else "")) from None
     renamed: dict[str, np.ndarray] = {}
     for name, array in arrays.items():
         full = ALIASES.get(name, name)

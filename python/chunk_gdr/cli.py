@@ -42,7 +42,7 @@ from .runner import (
     compare_with_truth,
     first_line,
     input_warnings,
-    is_argument_error,
+    is_user_error,
     plan_of,
     plan_of_case,
     problem_of,
@@ -229,6 +229,8 @@ def main(argv: list[str] | None = None) -> int:
         parser.error("a command is needed: run, plan, check, profile, bench, model or doctor")
     if sys.stdout is None:
         parser.error("standard output is closed")
+    if sys.stderr is None:  # progress and notes have no reader, the work goes on
+        sys.stderr = open(os.devnull, "w")
     try:
         with schedule_of(arguments):
             code = arguments.function(arguments)
@@ -273,7 +275,7 @@ def usage_message(error: Exception) -> str | None:
         return str(error)
     if isinstance(error, MemoryError):
         return f"not enough memory for these shapes ({error})"
-    if isinstance(error, RuntimeError) and is_argument_error(error):
+    if isinstance(error, RuntimeError) and is_user_error(error):
         return first_line(error)
     return None
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -36,11 +37,12 @@ class Progress:
         return f"{self.text}{share} ({time.perf_counter() - self.begin:.1f} s)"
 
     def show(self) -> None:
-        if self.on_terminal:
-            self.stream.write(f"\r\x1b[K{self.line()}")
-        else:
-            self.stream.write(self.line() + "\n")
-        self.stream.flush()
+        self.say(f"\r\x1b[K{self.line()}" if self.on_terminal else self.line() + "\n")
+
+    def say(self, text: str) -> None:
+        with contextlib.suppress(OSError):  # what cannot be shown is no reason to end the work
+            self.stream.write(text)
+            self.stream.flush()
 
     def run(self) -> None:
         while not self.stopped.wait(TERMINAL_INTERVAL_S if self.on_terminal else LOG_INTERVAL_S):
@@ -55,5 +57,4 @@ class Progress:
         self.stopped.set()
         self.thread.join()
         if self.on_terminal:
-            self.stream.write("\r\x1b[K")
-            self.stream.flush()
+            self.say("\r\x1b[K")

@@ -82,7 +82,7 @@ def call_operator(inputs: Inputs, backend: str, **options) -> Call:
         with switch(backend), model_options(on_model, options):
             out, state = torch.ops.chunk_gdr.chunk_gated_delta_rule(**vars(inputs))
     except RuntimeError as failure:
-        if not on_model or is_argument_error(failure):
+        if not on_model or is_user_error(failure):
             raise
         error = first_line(failure)
         empty = torch.empty(0)
@@ -143,8 +143,9 @@ def plan_of_case(case: Case, cores: int = tiling.MAX_CORES) -> tiling.Plan:
     )
 
 
-def is_argument_error(failure: Exception) -> bool:
-    return "chunk_gated_delta_rule: argument '" in str(failure)
+def is_user_error(failure: Exception) -> bool:
+    """Of an argument of the call, or of the kernel that the environment names."""
+    return any(mark in str(failure) for mark in ("chunk_gated_delta_rule: argument '", "CHUNK_GDR_MODEL_KERNEL: "))
 
 
 def first_line(failure: Exception) -> str:

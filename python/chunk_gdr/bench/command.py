@@ -59,7 +59,7 @@ def bench_command(arguments: argparse.Namespace) -> int:
     for name in names:
         if name not in suite:
             raise UsageError(f"--only {name}: suite {arguments.suite} has {', '.join(suite)}")
-    if arguments.png:
+    if arguments.png is not None:
         check_writable(arguments.png)
     options = {} if arguments.threads is None else {"threads": arguments.threads}
     rows = []
@@ -67,7 +67,7 @@ def bench_command(arguments: argparse.Namespace) -> int:
         with kernel_of(layout, arguments.kernel), Progress("measuring") as progress:
             rows += [measure(name, suite[name], progress, **options) for name in names]
     print(json.dumps(json_ready([row.to_dict() for row in rows]), allow_nan=False) if arguments.json else table(rows))
-    if arguments.png and any(row.pessimistic for row in rows):
+    if arguments.png is not None and any(row.pessimistic for row in rows):
         try:
             draw(rows, arguments.png)
         except PlotUnavailable as missing:

@@ -84,6 +84,8 @@ def refuse_model_flags(arguments: argparse.Namespace) -> None:
 
 def model_command(arguments: argparse.Namespace, card: Profile | None) -> int:
     check_window(arguments)
+    if arguments.output == "":
+        raise UsageError("--output: the name of the folder is empty")
     target = Path(arguments.output or "profile")
     check_replaceable(target)
     inputs, notes = load(arguments.input, given_case(arguments), arguments, half=True)

@@ -22,6 +22,7 @@ struct Compensation {
 #ifndef CHUNK_GDR_COMPENSATION
 #define CHUNK_GDR_COMPENSATION 0x3F
 #endif
+static_assert((CHUNK_GDR_COMPENSATION & ~0x3F) == 0, "CHUNK_GDR_COMPENSATION has six bits");
 using Compensated = Compensation<CHUNK_GDR_COMPENSATION>;
 
 }  // namespace chunk_gdr

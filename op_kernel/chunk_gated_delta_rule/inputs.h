@@ -28,19 +28,20 @@ struct KernelArgs {
 
 template <typename StateT>
 struct GmTensors {
-  GlobalTensor<half> query;
-  GlobalTensor<half> key;
-  GlobalTensor<half> value;
-  GlobalTensor<half> out;
-  GlobalTensor<float> beta;
-  GlobalTensor<float> gate;
-  GlobalTensor<StateT> initial_state;
-  GlobalTensor<StateT> chunk_state;
-  GlobalTensor<StateT> final_state;
-  GlobalTensor<int32_t> status;
-  GlobalTensor<int32_t> sync;
-  GlobalTensor<half> zeros;
-  GlobalTensor<half> slots;
+  GlobalTensor<half> query;            // [T, Nk, Dk]
+  GlobalTensor<half> key;              // [T, Nk, Dk]
+  GlobalTensor<half> value;            // [T, Nv, Dv]
+  GlobalTensor<half> out;              // [T, Nv, Dv]
+  GlobalTensor<float> beta;            // [Nv, gate_pitch]
+  GlobalTensor<float> gate;            // [Nv, gate_pitch]
+  GlobalTensor<StateT> initial_state;  // [B, Nv, Dv, Dk]
+  GlobalTensor<StateT> chunk_state;    // [chunks of all sequences, Nv, Dv, Dk]
+  GlobalTensor<StateT> final_state;    // [B, Nv, Dv, Dk]
+  // the workspace, see workspace.h
+  GlobalTensor<int32_t> status;  // a block for each core
+  GlobalTensor<int32_t> sync;    // a block for each core
+  GlobalTensor<half> zeros;      // [BT, 128]
+  GlobalTensor<half> slots;      // [Nv, SlotsPerHead, kSlotElems]
 
   __aicore__ inline explicit GmTensors(const KernelArgs& args) {
     query.SetGlobalBuffer(reinterpret_cast<__gm__ half*>(args.query));

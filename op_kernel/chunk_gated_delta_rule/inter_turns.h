@@ -121,7 +121,7 @@ class InterTurns : public InterChunk<Table, StateT> {
     }
     const StageScope stage(kResidual);
     FetchFrom(Y(), 0);
-    this->template HiToL1<Compensated::kShifted>(0);
+    this->RowsToL1(0, 0);
   }
 
   __aicore__ inline void SubtractShifted() {
@@ -134,15 +134,13 @@ class InterTurns : public InterChunk<Table, StateT> {
   }
 
   __aicore__ inline void SendShifted() {
-    if (!Active(0)) {
+    if (!Compensated::kShifted || !Active(0)) {
       return;
     }
     const StageScope stage(kResidual);
-    const uint32_t at = Compensated::kShifted ? slices_.ValueElems(0) : 0;
-    if constexpr (Compensated::kShifted) {
-      FetchFrom(Y(), at);
-    }
-    this->RowsToL1(0, at);
+    const uint32_t lo = slices_.ValueElems(0);
+    FetchFrom(Y(), lo);
+    this->RowsToL1(0, lo);
   }
 
   // --- F V' = T Y, without the product of both lo ---

@@ -22,7 +22,7 @@ from pathlib import Path
 import torch
 
 from . import _npu
-from .model import host_compiler
+from .model_build import host_compiler
 
 OK, MISSING, PROBLEM = "ok", "missing", "problem"
 PROBE_SECONDS = 120

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from chunk_gdr import cli, model
+from chunk_gdr import cli, model, model_build
 
 ROOT = Path(__file__).parents[2]
 SECTION = (ROOT / "README.md").read_text().split("## Use the host model for your own kernel\n")[1].split("\n## ")[0]
@@ -97,7 +97,7 @@ def test_a_compiler_that_does_not_run(tmp_path, monkeypatch, capsys):
     source = ROOT / "tests/npu_model/examples/vector_add.cpp"
     for wished, message in (("no-such-compiler -O2", "No such file or directory"), ("false", "non-zero exit status 1")):
         monkeypatch.setenv("CXX", wished)
-        model._compiler_version.cache_clear()
+        model_build._compiler_version.cache_clear()
         assert cli.main(["model", "build", str(source), "-o", str(tmp_path / "k.so")]) == 2
         (error,) = capsys.readouterr().err.splitlines()
         assert error.startswith(f"chunk-gdr: error: C++ compiler '{wished.split()[0]}' ($CXX, else g++): expected one")

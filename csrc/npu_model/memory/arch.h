@@ -20,7 +20,6 @@ constexpr uint32_t kSystemWorkspaceBytes = 2 * 1024 * 1024;
 constexpr int kEventIds = 8;
 constexpr int kFirstReservedEventId = 6;  // 6 and 7 belong to the library and to auto-sync
 constexpr int kMaxTpipeBuffers = 64;
-constexpr int kCoresPerChip = 8;
 
 constexpr uint32_t CapacityBytes(Mem mem) {
   switch (mem) {

@@ -38,14 +38,20 @@ def test_a_state_of_hi_alone_misses_the_bar():
 
 
 def test_without_any_lo_every_schedule_is_clean():
+    def clean(case, **options):
+        call = call_operator(make_inputs(case), "model", **options)
+        assert call.error is None and call.model["hazards"]["errors"] == call.model["hazards"]["auto_sync"] == 0
+        return call.result
+
+    one, two = (Case(lengths=(330,), nk=1, nv=heads, dk=64, dv=64) for heads in (1, 2))
     results = []
     with compensation.kernel_library(model.build(ROOT / compensation.KERNEL, defines={"CHUNK_GDR_COMPENSATION": 0})):
         for schedule in ("sequence-major", "v-tiles", "chunk-parallel"):
             with tiling.schedule(schedule):
-                call = call_operator(make_inputs(Case(lengths=(330,), nk=1, nv=1, dk=64, dv=64)), "model")
-            assert call.error is None and call.model["hazards"]["errors"] == call.model["hazards"]["auto_sync"] == 0
-            results.append(call.result)
-    assert all(torch.equal(r.out, results[0].out) and torch.equal(r.final_state, results[0].final_state) for r in results)
+                results.append(clean(one))
+        pairs = [clean(two, cores=cores) for cores in (1, 2)]  # in turns, and a core each
+    for first, *others in (results, pairs):
+        assert all(torch.equal(r.out, first.out) and torch.equal(r.final_state, first.final_state) for r in others)
 
 
 def test_another_kernel_runs_in_the_place_of_the_own_one(monkeypatch, tmp_path):

@@ -162,7 +162,9 @@ class InterProducts {
       LoadKeysQueries(slots_.A(slot), next);
     }
     if constexpr (!kStateInL0C || !Compensated::kState) {  // otherwise hi was awaited to be subtracted
-      Await<HardEvent::MTE3_MTE1>(t);
+      if (sent) {
+        Await<HardEvent::MTE3_MTE1>(t);
+      }
     }
     LoadBWholeTransposed(slots_.B(slot), StateOf<kStateHiL1, half>(chip_, t, next.state), lo);
     const auto rows = RowOf<kRowsC, float>(chip_, t);

@@ -144,7 +144,7 @@ class ChunkLoader {
     if (chunk.LoadsRows()) {
       KeyRowsToL1(chunk, Row<kRows1, half>(chip_), kChunk / kFractal, part);
     }
-    if (part + 1 == kParts) {
+    if (part + 1 == kParts) {  // without rows too: it also says that the scores of the chunk before have left UB
       Signal<HardEvent::MTE3_MTE1>(kRowsInL1);
     }
   }

@@ -99,7 +99,8 @@ def describe(mutant: Mutant) -> str:
 
 def judge(mutant: Mutant, scenarios: Mapping[str, Scenario], baselines: Mapping[str, Run], seeds: int) -> Verdict:
     verdict = Verdict(mutant, "redundant")
-    for name in mutant.scenarios:
+    names = sorted(mutant.scenarios, key=lambda name: baselines[name].cycles)  # most are reported in the first
+    for name in names:
         run = scenarios[name]({"sync_sites": True, "drop_sync": list(mutant.identities)})
         if run.hazards:
             hazard = run.hazards[0]
@@ -113,7 +114,7 @@ def judge(mutant: Mutant, scenarios: Mapping[str, Scenario], baselines: Mapping[
         if changes:
             verdict.verdict, verdict.scenario, verdict.closure_changed = "silent", name, differs["closure"]
             verdict.why = f"{' and '.join(changes)} changed in program order, nothing reported"
-    for name in mutant.scenarios:
+    for name in names:
         for seed in range(seeds):
             run = scenarios[name]({"drop_sync": list(mutant.identities), "execution": "adversarial", "seed": seed})
             if run.hazards:

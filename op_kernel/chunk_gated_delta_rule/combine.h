@@ -275,7 +275,10 @@ class ChunkCombine : public CombineProducts<Table> {
 
   // Where they go to a slot, two chunks take turns.
   __aicore__ inline LocalTensor<half> OutWeightHalves() {
-    return !chunk_parallel_ ? Row<kOutWeightHalves, half>(chip_) : chunk_.Parity() == 0 ? Row<kRows0, half>(chip_) : Row<kRows1, half>(chip_);
+    if (!chunk_parallel_) {
+      return Row<kOutWeightHalves, half>(chip_);
+    }
+    return chunk_.Parity() == 0 ? Row<kRows0, half>(chip_) : Row<kRows1, half>(chip_);
   }
   __aicore__ inline LocalTensor<float> OutWeight(uint32_t late) { return Row<kOutWeight32, float>(chip_)[late * kRepeatFloats]; }
 

@@ -79,7 +79,7 @@ class ChunkHandover {
       return;
     }
     const StageScope stage(kLoad);
-    const int64_t k_head = chunk.item.v_head / (tiling_.v_heads / tiling_.k_heads);
+    const int64_t k_head = KeyHead(tiling_, chunk.item);
     const auto l1 = TurnRowsOf(chip_, chunk);
     const uint32_t k = static_cast<uint32_t>(tiling_.k_dim);
     LoadRows(l1, gm_.key, chunk, (chunk.token * tiling_.k_heads + k_head) * k, k, tiling_.k_heads * tiling_.k_dim);

@@ -76,8 +76,8 @@ class ChunkGatedDeltaRule {
         ZeroTiles(Row<kSlotOutWeightL1, half>(chip_), kTurns * 2);
         ZeroTiles(Row<kSlotTL1, half>(chip_), kTurns * 2);
         ZeroTiles(Row<kSlotShiftL1, half>(chip_), kTurns);
-        // V does not wait: what it writes to the zeros' place in UB first is an out, whose products have waited for rows that MTE3 brought to
-        // L1 behind them.
+        // V does not wait: what it writes to the zeros' place in UB first is an out, whose products have waited for rows that MTE3
+        // brought to L1 behind them.
         return;
       }
     }

@@ -34,7 +34,7 @@ class ChunkLoader {
     }
     const StageScope stage(kLoad);
     Handoff<HardEvent::MTE3_MTE2>(kRows1Left);
-    LoadRows(Row<kRows1, half>(chip_), gm_.query, chunk, KeyHead(chunk), tiling_.k_heads, tiling_.k_dim, 0, k_);
+    LoadRows(Row<kRows1, half>(chip_), gm_.query, chunk, KeyHead(tiling_, chunk.item), tiling_.k_heads, tiling_.k_dim, 0, k_);
     Signal<HardEvent::MTE2_V>(kQueriesArrived);
   }
 
@@ -51,7 +51,7 @@ class ChunkLoader {
     } else {
       Handoff<HardEvent::MTE3_MTE2>(kRows0Left);
       if (chunk.LoadsRows()) {
-        LoadRows(Row<kRows0, half>(chip_), gm_.key, chunk, KeyHead(chunk), tiling_.k_heads, tiling_.k_dim, 0, k_);
+        LoadRows(Row<kRows0, half>(chip_), gm_.key, chunk, KeyHead(tiling_, chunk.item), tiling_.k_heads, tiling_.k_dim, 0, k_);
       }
     }
     if (tiling_.has_g) {
@@ -238,8 +238,6 @@ class ChunkLoader {
   }
 
  private:
-  __aicore__ inline int64_t KeyHead(const Chunk& chunk) const { return chunk.item.v_head / (tiling_.v_heads / tiling_.k_heads); }
-
   __aicore__ inline void LoadRows(const LocalTensor<half>& dst, const GlobalTensor<half>& src, const Chunk& chunk, int64_t head,
                                   int32_t heads, int32_t dim, int32_t column, uint32_t strips) {
     const int64_t offset = (chunk.token * heads + head) * dim + column;
@@ -278,7 +276,7 @@ class ChunkLoader {
   // through: V has fetched their product.
   __aicore__ inline void StripsFromGm(const Chunk& chunk, const GlobalTensor<half>& rows, const LocalTensor<half>& l1) {
     const int64_t pitch = static_cast<int64_t>(tiling_.k_heads) * k_;
-    const int64_t offset = (chunk.token * tiling_.k_heads + KeyHead(chunk)) * tiling_.k_dim;
+    const int64_t offset = (chunk.token * tiling_.k_heads + KeyHead(tiling_, chunk.item)) * tiling_.k_dim;
     for (uint32_t s = 0; s < k_; ++s) {
       const auto strip = l1[s * 2 * kChunk * kFractal];
       AscendC::DataCopy(strip, rows[offset + s * kFractal],

@@ -18,10 +18,13 @@ struct WorkItem {
   int32_t v_cols;
 };
 
+__aicore__ inline int64_t KeyHead(const ChunkGatedDeltaRuleTiling& tiling, const WorkItem& item) {
+  return item.v_head / (tiling.v_heads / tiling.k_heads);
+}
+
 // Two items of a core, one after the other, that have the same q and k, and slices of Dv as wide as one another.
 __aicore__ inline bool ShareRows(const ChunkGatedDeltaRuleTiling& tiling, const WorkItem& item, const WorkItem& after) {
-  const int32_t heads_per_key = tiling.v_heads / tiling.k_heads;
-  return item.sequence == after.sequence && item.v_head / heads_per_key == after.v_head / heads_per_key && item.v_cols == after.v_cols;
+  return item.sequence == after.sequence && KeyHead(tiling, item) == KeyHead(tiling, after) && item.v_cols == after.v_cols;
 }
 
 __aicore__ inline int64_t ChunksOf(int64_t length) { return CeilDiv<int64_t>(length, kChunk); }

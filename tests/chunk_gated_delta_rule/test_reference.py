@@ -10,11 +10,11 @@ import torch
 
 from chunk_gdr.cases import GATES, Case, make_inputs
 from chunk_gdr.compare import compare_chunk_state, compare_out, compare_state
-from chunk_gdr.reference import FP32, KERNEL, Policy, Terms, chunked, l2norm, recurrence
+from chunk_gdr.reference import COMPENSATED, FP32, Policy, Terms, chunked, l2norm, recurrence
 from chunk_gdr.reference.chunked import invert_unit_lower, product, segment_sums, split, split_scaled
 
 SMALL = Case(lengths=(130, 65, 0, 1), nk=2, nv=4, dk=64, dv=96)
-SCALED = replace(KERNEL, head_scale=True)
+SCALED = replace(COMPENSATED, head_scale=True)
 
 
 def scalar_recurrence(q, k, v, g, beta, state, lengths, scale):
@@ -164,14 +164,14 @@ def check(case, policy, out_bar, state_bar):
     return out.worst.nrmse, state.worst.nrmse
 
 
-@pytest.mark.parametrize("policy", [FP32, KERNEL], ids=["fp32", "kernel"])
+@pytest.mark.parametrize("policy", [FP32, COMPENSATED], ids=["fp32", "compensated"])
 @pytest.mark.parametrize("gate", GATES)
 def test_chunked_equals_recurrence_for_every_gate(gate, policy):
     check(replace(SMALL, gate=gate), policy, out_bar=2e-6, state_bar=2e-6)
 
 
 @pytest.mark.parametrize("gate", ["none", "qwen", "per-head", "mixture"])
-@pytest.mark.parametrize("policy", [FP32, KERNEL], ids=["fp32", "kernel"])
+@pytest.mark.parametrize("policy", [FP32, COMPENSATED], ids=["fp32", "compensated"])
 def test_chunked_with_correlated_keys(gate, policy):
     check(replace(SMALL, gate=gate, keys="correlated", beta="0.99"), policy, out_bar=4e-6, state_bar=4e-6)
 
@@ -191,7 +191,7 @@ def test_l2norm_of_scaled_keys_is_that_of_unit_keys():
 
 def test_real_ranges():
     """g = -316 * rand with v up to 24.8, as measured in a real 35B model."""
-    check(replace(SMALL, gate="uniform-316", v_size=12.0), KERNEL, out_bar=2e-6, state_bar=2e-6)
+    check(replace(SMALL, gate="uniform-316", v_size=12.0), COMPENSATED, out_bar=2e-6, state_bar=2e-6)
 
 
 def test_one_piece_per_operand_is_not_enough():
@@ -209,7 +209,7 @@ def test_small_values_need_the_head_scale(v_size, unscaled_at_least):
     case = replace(SMALL, lengths=(130,), v_size=v_size, state=None)
     x = make_inputs(case)
     truth = recurrence(**x.arguments())
-    got = chunked(**x.arguments(), policy=KERNEL)
+    got = chunked(**x.arguments(), policy=COMPENSATED)
     assert compare_state(got.final_state, truth.final_state).worst.nrmse > unscaled_at_least
     check(case, SCALED, out_bar=2e-6, state_bar=2e-6)
 
@@ -222,7 +222,7 @@ def test_segment_sums_survive_a_steep_prefix():
     for i in range(64):
         for j in range(i):
             exact[i, j] = g[0, j + 1 : i + 1].double().sum()
-    for terms in (Terms(), KERNEL.segment_sums):
+    for terms in (Terms(), COMPENSATED.segment_sums):
         sums, from_start = segment_sums(g, terms)
         torch.testing.assert_close(sums[0].double().tril(), exact, rtol=2e-6, atol=1e-7)
         torch.testing.assert_close(from_start[0, :, 0].double(), g[0].double().cumsum(0), rtol=2e-6, atol=0)
@@ -234,11 +234,11 @@ def test_segment_sums_survive_a_steep_prefix():
 def test_segment_sums_of_infinite_and_nan_gates():
     g = torch.zeros(1, 64)
     g[0, 10] = -math.inf
-    sums, from_start = segment_sums(g, KERNEL.segment_sums)
+    sums, from_start = segment_sums(g, COMPENSATED.segment_sums)
     assert torch.equal(sums.exp()[0, 20, [9, 10]], torch.tensor([0.0, 1.0]))
     assert from_start.exp()[0, 63, 0] == 0
     g[0, 10] = math.nan
-    sums, from_start = segment_sums(g, KERNEL.segment_sums)
+    sums, from_start = segment_sums(g, COMPENSATED.segment_sums)
     assert sums[0, 20, 9].isnan() and from_start[0, 63, 0].isnan()
 
 
@@ -251,10 +251,10 @@ def test_pieces_of_small_gates_are_scaled():
     assert ((scaled - exact) / exact).abs().max() < 3e-7
     assert ((unscaled - exact) / exact).abs().max() > 1e-5
     case = Case(lengths=(2048,), nk=1, nv=2, dk=16, dv=16, gate="-1e-4")
-    check(case, KERNEL, out_bar=2e-6, state_bar=1e-6)
+    check(case, COMPENSATED, out_bar=2e-6, state_bar=1e-6)
 
 
-@pytest.mark.parametrize("policy", [FP32, KERNEL], ids=["fp32", "kernel"])
+@pytest.mark.parametrize("policy", [FP32, COMPENSATED], ids=["fp32", "compensated"])
 def test_inverse_by_blocks(policy):
     generator = torch.Generator().manual_seed(3)
     a = (0.3 * torch.randn(5, 64, 64, generator=generator)).tril(-1)

@@ -7,7 +7,7 @@ chunked form, stage by stage as the kernel computes it, with the kernel's fp16 r
 The formula is that of Yang, Kautz, Hatamizadeh, "Gated Delta Networks" (2024).
 """
 
-from .chunked import FP32, KERNEL, Policy, Terms, chunked
+from .chunked import COMPENSATED, FP32, Policy, Terms, chunked
 from .recurrence import CHUNK, Result, l2norm, recurrence
 
-__all__ = ["CHUNK", "FP32", "KERNEL", "Policy", "Result", "Terms", "chunked", "l2norm", "recurrence"]
+__all__ = ["CHUNK", "COMPENSATED", "FP32", "Policy", "Result", "Terms", "chunked", "l2norm", "recurrence"]

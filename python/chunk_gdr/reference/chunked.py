@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The chunked fp32 form, written for reading: the stages of the kernel, one function each.
+"""The chunked fp32 form as it is usually written, for reading: its stages, one function each.
 
 With rk, rq the l2norm factors (1 without l2norm), E_ij = sum_{j<l<=i} g_l and G_i = E_i,start:
 
@@ -9,7 +9,8 @@ With rk, rq the l2norm factors (1 without l2norm), E_ij = sum_{j<l<=i} g_l and G
     out  = scale rq_i (e^{G_i} (q_i S^T) + sum_j (q_i . k_j) D_ij V_j)
     S   <- e^{G_n} S + (F V)^T K,                                    F_j = E's last row, exponentiated
 
-Every row factor stays outside the products, so that k and q enter the Cube as the exact halves they are.
+Every row factor stays outside the products, so that k and q enter them as the exact halves they are. The kernel arranges
+the same differently: its inverse has no gates in it, see op_kernel/chunk_gated_delta_rule/README.md.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Policy:
-    """The roundings of every product on the Cube (fp16 operands, fp32 accumulation)."""
+    """The roundings of every product, if it has fp16 operands and fp32 accumulation, as on the Cube."""
 
     segment_sums: Terms = Terms()
     scores: Terms = Terms()
@@ -50,7 +51,7 @@ class Policy:
 
 
 FP32 = Policy()
-KERNEL = Policy(
+COMPENSATED = Policy(
     segment_sums=Terms(1, 3),
     scores=Terms(1, 1),
     state_read=Terms(1, 2),

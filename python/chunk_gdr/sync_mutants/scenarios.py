@@ -95,10 +95,11 @@ class RefusalScenario:
 
 
 def operator_scenarios() -> dict[str, Scenario]:
-    """Small cases that between them execute every flag and barrier of the operator's kernel, in each of its instances.
+    """Small cases that between them execute every flag and barrier of the operator's kernel.
 
-    On one core, so that it runs several items; ragged chunks, one token, several chunks; one case on two cores has
-    slices of Dv.
+    Sequence-major on one core, so that it runs several items, each bucket with either dtype of the state; v-tiles on two
+    cores; chunk-parallel on two, where each round has a chunk of a core's own, and on four. Ragged chunks, one token,
+    several chunks, v-heads that share a k-head.
     """
 
     def case(*lengths, nk=1, nv=1, dk, dv, **changes) -> Case:
@@ -120,7 +121,7 @@ def operator_scenarios() -> dict[str, Scenario]:
         "shared-half-b128": OperatorScenario(
             case(576, dk=128, dv=128, state="float16", chunk_state=True), cores=2, schedule="chunk-parallel"
         ),
-        # Chunks that leave the common way, for both reasons.
+        # Chunks that leave the common way: detours for both reasons, and weights that are all small.
         "detours-b64": OperatorScenario(case(130, dk=64, dv=48, key_norm=3.0, query_norm=1e-3, gate="-5")),
         "shared-four-detours-b64": OperatorScenario(
             case(400, dk=64, dv=64, key_norm=3.0, query_norm=1e-3, gate="-5", beta=0.01, chunk_state=True),

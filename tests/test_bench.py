@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chunk_gdr import bench, cases, runner
+from chunk_gdr import bench, cases, runner, tiling
 from chunk_gdr.bench import builds, counts
 from chunk_gdr.cases import BENCHES, Bench, Case
 
@@ -63,6 +63,14 @@ def test_what_the_figures_mean(small):
     assert 0 < row["out_nrmse"] < 2.5e-4 and 0 < row["state_nrmse"] < 2e-5
     assert row["optimistic"]["total_cycles"] < row["total_cycles"]
     assert row["optimistic"]["gm_bound_cycles"] == row["gm_bound_cycles"]
+
+
+def test_heads_for_some_of_the_cores_alone():
+    two = Bench(Case(lengths=(640,), nk=1, nv=2, dk=64, dv=64))
+    with tiling.schedule("sequence-major"):
+        row = bench.measure("two-heads", two).to_dict()
+    assert row["passed"] and row["core_efficiency"] == pytest.approx(2 / 8, rel=0.01)
+    assert 0 < row["steady_cycles_per_chunk_head"] < row["cycles_per_chunk_head"]
 
 
 def test_shortened_cases():

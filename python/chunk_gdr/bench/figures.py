@@ -108,9 +108,10 @@ class ShortRuns:
 
     def is_fair_to(self, plan: Plan) -> bool:
         """It runs likewise, and every core as many chunks less: otherwise a difference is not one of chunks alone."""
-        if (self.plan.schedule, self.plan.v_tiles) != (plan.schedule, plan.v_tiles):
+        how, short_how = ((p.schedule, p.v_tiles, p.block_num) for p in (plan, self.plan))
+        if how != short_how:
             return False
-        return len({plan.chunk_heads(core) - self.plan.chunk_heads(core) for core in range(CORES)}) == 1
+        return len({plan.chunk_heads(core) - self.plan.chunk_heads(core) for core in range(plan.block_num)}) == 1
 
     def point(self, params: str, core: int) -> tuple[float, float]:
         """(chunk-heads, cycles) of a core."""

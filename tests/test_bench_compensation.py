@@ -67,6 +67,9 @@ def test_another_kernel_runs_in_the_place_of_the_own_one(monkeypatch, tmp_path):
     with compensation.kernel_library(model.build(source, tmp_path / "kernel.so")):
         other = call_operator(x, "model").result
     assert other.out.isnan().all() and other.final_state.isnan().all()  # it writes nothing
+    monkeypatch.chdir(tmp_path)
+    with compensation.kernel_library(Path("kernel.so")):
+        assert call_operator(x, "model").result.out.isnan().all()
     assert torch.equal(call_operator(x, "model").result.out, own.out)
     monkeypatch.setenv("CHUNK_GDR_MODEL_KERNEL", str(tmp_path / "none.so"))
     with pytest.raises(RuntimeError, match="CHUNK_GDR_MODEL_KERNEL: .*none.so"):

@@ -18,22 +18,21 @@ constexpr int64_t kRoundsToSlot = 3;  // from a chunk's fetch to its slot
 template <typename Table, typename StateT>
 class ChunkParallel {
  public:
-  __aicore__ inline explicit ChunkParallel(Lanes<Table, StateT>& lanes)
-      : tiling_(lanes.tiling), ahead_(lanes), busy_(lanes), chain_(lanes) {}
+  __aicore__ inline explicit ChunkParallel(Lanes<Table, StateT>& lanes) : lanes_(lanes) {}
 
   __aicore__ inline void Run(const Partition<SequenceLengths>& partition) {
-    const int64_t rounds_apart = tiling_.rounds_apart;
+    const int64_t rounds_apart = lanes_.tiling.rounds_apart;
     const int64_t lead = rounds_apart + kRoundsToSlot;
     int64_t longest = 0;
-    for (int64_t b = 0; b < tiling_.sequences; ++b) {
+    for (int64_t b = 0; b < lanes_.tiling.sequences; ++b) {
       const int64_t length = partition.length(b);
       longest = length > longest ? length : longest;
     }
     CoreItems<SequenceLengths> items(partition, AscendC::GetBlockIdx());
     WorkItem item{};
     const bool works = items.Next(item);
-    const int64_t sharing = tiling_.v_tiles;  // cores
-    int64_t own = works ? item.v_begin / tiling_.v_tile_dim : 0;
+    const int64_t sharing = lanes_.tiling.v_tiles;  // cores
+    int64_t own = works ? item.v_begin / lanes_.tiling.v_tile_dim : 0;
     uint32_t own_index = 0;
     RoundChunks before;
     OwnChunks chunks;
@@ -41,7 +40,7 @@ class ChunkParallel {
     for (int64_t round = -lead; round < rounds; ++round) {
       const bool meets = round + 1 >= 0 && round + 1 < rounds && (round + 1) % rounds_apart == 0;
       if (!works) {
-        ahead_.Meet(meets);
+        Meet(lanes_, meets);
         continue;
       }
       chunks = {chunks.next, chunks.mid, chunks.fetch, {}};
@@ -53,22 +52,19 @@ class ChunkParallel {
       const int64_t first = kTurns * round;
       const RoundChunks r{ChunkOf(item, first), ChunkOf(item, first + 1), ChunkOf(item, first + 2), ChunkOf(item, first + 3), meets};
       if (round + 1 < 0) {
-        ahead_.Advance(chunks);
+        AdvanceAhead(lanes_, chunks);
       } else if (sharing <= kTurns) {
-        busy_.Advance(before, r, chunks);
+        AdvanceBusy(lanes_, before, r, chunks);
       } else {
-        chain_.Advance(before, r, chunks);
+        AdvanceChain(lanes_, before, r, chunks);
       }
       before = r;
     }
-    ahead_.StoreOut(before, true);  // final_state
+    StoreOut(lanes_, before, true);  // final_state
   }
 
  private:
-  const ChunkGatedDeltaRuleTiling& tiling_;
-  RoundAhead<Table, StateT> ahead_;
-  BusyRound<Table, StateT> busy_;
-  RoundOfChain<Table, StateT> chain_;
+  Lanes<Table, StateT>& lanes_;
 };
 
 }  // namespace chunk_gdr

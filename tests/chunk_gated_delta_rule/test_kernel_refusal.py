@@ -13,7 +13,10 @@ BAD_LENGTHS = 1
 
 def launch(lengths, state_dtype, **options):
     rng = np.random.default_rng(0)
-    half = lambda *shape: rng.standard_normal(shape).astype(np.float16)  # noqa: E731
+
+    def half(*shape):
+        return rng.standard_normal(shape).astype(np.float16)
+
     gate_pitch = _C.gate_pitch(TOKENS)
     gates = np.zeros((V_HEADS, gate_pitch), np.float32)
     plan = _C.plan(

@@ -237,7 +237,10 @@ def test_forward_without_grad(compile_it):
     positional, keywords = inputs(dtype=torch.float32)
     want = operator("npu")(*positional, **keywords)
     positional[2].requires_grad_()
-    call = lambda args, kwargs: operator("npu")(*args, **kwargs)  # noqa: E731
+
+    def call(args, kwargs):
+        return operator("npu")(*args, **kwargs)
+
     if compile_it:
         call = torch.compile(call, fullgraph=True, backend="aot_eager")
     with torch.no_grad():

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -74,7 +75,8 @@ npu_model::LaunchOptions Options(const host::LaunchPlan& plan, int64_t chunk_hea
 void* KernelEntry() {
   const char* library = std::getenv("CHUNK_GDR_MODEL_KERNEL");
   if (library == nullptr || *library == '\0') return reinterpret_cast<void*>(&::chunk_gated_delta_rule);
-  void* handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+  // A bare name is a file here too, not one in the linker's folders.
+  void* handle = dlopen(std::filesystem::absolute(library).c_str(), RTLD_NOW | RTLD_LOCAL);
   TORCH_CHECK(handle != nullptr, "chunk_gated_delta_rule on the host model: CHUNK_GDR_MODEL_KERNEL: ", dlerror());
   void* entry = dlsym(handle, "chunk_gated_delta_rule");
   TORCH_CHECK(entry != nullptr, "chunk_gated_delta_rule on the host model: CHUNK_GDR_MODEL_KERNEL: ", dlerror());

@@ -24,7 +24,8 @@ py::dict ToDict(const BufferRow& row) {
 
 py::dict ToDict(const WorkItem& item) {
   using namespace py::literals;
-  return py::dict("sequence"_a = item.sequence, "token_begin"_a = item.token_begin, "length"_a = item.length, "v_head"_a = item.v_head,
+  return py::dict("sequence"_a = item.sequence, "token_begin"_a = item.token_begin, "length"_a = item.length,
+                  "chunks"_a = chunk_gdr::CeilDiv<int64_t>(item.length, item.chunk_size), "v_head"_a = item.v_head,
                   "v_begin"_a = item.v_begin, "v_cols"_a = item.v_cols);
 }
 
@@ -66,6 +67,9 @@ ProblemDesc FromKwargs(const py::kwargs& kwargs) {
   std::string schedule = "auto";
   take("schedule", schedule);
   chunk_gdr::host::SetSchedule(p, schedule);
+  std::string chunk_size = "auto";
+  take("chunk_size", chunk_size);
+  chunk_gdr::host::SetChunkSize(p, chunk_size);
   if (taken != kwargs.size()) {
     throw py::type_error("chunk_gated_delta_rule plan: expected fields of ProblemDesc, got " +
                          py::str(py::tuple(kwargs.attr("keys")())).cast<std::string>());
@@ -82,7 +86,8 @@ py::dict Plan(const py::kwargs& kwargs) {
   }
   return py::dict("block_num"_a = plan.block_num, "tiling_key"_a = plan.tiling_key, "bucket"_a = plan.bucket,
                   "schedule"_a = plan.schedule, "state_layout"_a = plan.state_layout, "v_tiles"_a = plan.tiling.v_tiles,
-                  "v_tile_dim"_a = plan.tiling.v_tile_dim, "rounds_apart"_a = plan.tiling.rounds_apart, "workspace_bytes"_a = plan.workspace_bytes,
+                  "v_tile_dim"_a = plan.tiling.v_tile_dim, "rounds_apart"_a = plan.tiling.rounds_apart,
+                  "chunk_size"_a = plan.tiling.chunk_size, "workspace_bytes"_a = plan.workspace_bytes,
                   "launch_cycles"_a = plan.costs.launch, "item_cycles"_a = plan.costs.item, "chunk_cycles"_a = plan.costs.chunk,
                   "workspace"_a = workspace, "buffers"_a = ToList(plan.buffers), "stages"_a = plan.stage_names,
                   "stage_lanes"_a = plan.stage_lanes,
@@ -93,6 +98,12 @@ py::dict Plan(const py::kwargs& kwargs) {
 void CheckSchedule(const std::string& name) {
   ProblemDesc scratch;
   chunk_gdr::host::SetSchedule(scratch, name);
+}
+
+// Throws for what is none.
+void CheckChunkSize(const std::string& name) {
+  ProblemDesc scratch;
+  chunk_gdr::host::SetChunkSize(scratch, name);
 }
 
 py::list ItemsOfCore(const std::vector<int64_t>& lengths, uint32_t core, const py::kwargs& kwargs) {
@@ -112,6 +123,8 @@ void BindPlan(py::module_& m) {
   m.def("plan", &Plan);
   m.def("check_schedule", &CheckSchedule, py::arg("name"));
   m.def("schedule_names", &chunk_gdr::host::ScheduleNames);
+  m.def("check_chunk_size", &CheckChunkSize, py::arg("name"));
+  m.def("chunk_size_names", &chunk_gdr::host::ChunkSizeNames);
   m.def("gate_pitch", &chunk_gdr::host::GatePitch, py::arg("tokens"));
   m.def("items_of_core", &ItemsOfCore, py::arg("lengths"), py::arg("core"));
   m.def("predicted_cycles", &PredictedCycles, py::arg("lengths"));

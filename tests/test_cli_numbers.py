@@ -18,6 +18,7 @@ SCHEDULES = (
     "N one of 2, 4, 6, 8, 16"
 )
 NO_SCHEDULES = ("fast", "", "chunk-parallel:3", "chunk-parallel:99", "chunk-parallel:", "v-tiles:2", "auto:4")
+CHUNK_SIZES = "auto, 1, 2, 4, 8, 16, 32, 64"
 
 # command, flag -> what it expects, what it does not take
 FLAGS = {
@@ -37,10 +38,15 @@ FLAGS = {
     ("run", "--adversarial"): (SEED, (*NOT_WHOLE, str(2**64))),
     ("run", "--cores"): ("a whole number from 1 to 8", (*NOT_WHOLE, "0", "9")),
     ("run", "--schedule"): (SCHEDULES, NO_SCHEDULES),
+    ("run", "--chunk-size"): (CHUNK_SIZES, ("0", "3", "64.0", "128", "-1", "all")),
     ("plan", "--schedule"): (SCHEDULES, NO_SCHEDULES),
+    ("plan", "--chunk-size"): (CHUNK_SIZES, ("0", "3", "64.0", "128", "-1", "all")),
     ("check", "--schedule"): (SCHEDULES, NO_SCHEDULES),
+    ("check", "--chunk-size"): (CHUNK_SIZES, ("0", "3", "64.0", "128", "-1", "all")),
     ("profile", "--schedule"): (SCHEDULES, NO_SCHEDULES),
+    ("profile", "--chunk-size"): (CHUNK_SIZES, ("0", "3", "64.0", "128", "-1", "all")),
     ("bench", "--schedule"): (SCHEDULES, NO_SCHEDULES),
+    ("bench", "--chunk-size"): (CHUNK_SIZES, ("0", "3", "64.0", "128", "-1", "all")),
     ("check", "--threads"): (WHOLE_FROM_1, (*NOT_WHOLE, "0", "2147483648")),
     ("run", "--top"): (WHOLE_FROM_0, (*NOT_WHOLE, "2147483648")),
     ("check", "--seeds"): (WHOLE_FROM_0, (*NOT_WHOLE, "2147483648")),

@@ -20,6 +20,7 @@ struct CycleCosts {
   int64_t norm = 0;
   int64_t early_chunk = 0;
   int64_t meeting = 0;
+  int32_t chunk_size = kChunk;
   int32_t rounds_apart = 0;  // meetings
   int32_t v_tiles = 1;
 

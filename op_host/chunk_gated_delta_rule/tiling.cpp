@@ -58,6 +58,15 @@ void SplitScale(float scale, ChunkGatedDeltaRuleTiling& tiling) {
   tiling.scale_mantissa = std::ldexp(scale, -power) * kScaleLift;
 }
 
+// 64 tokens cover so few dims many times over: what they erase of a state cancels in the chunk's sums, and the error of all that stays.
+// Shorter chunks leave it to the next ones, which erase it too.
+constexpr int32_t kFewKeyDims = 16;
+constexpr int32_t kFewKeyDimsChunk = 8;
+
+constexpr const char* kAuto = "auto";
+constexpr int32_t kChunkSizes[] = {1, 2, 4, 8, 16, 32, 64};
+static_assert(kChunkSizes[std::size(kChunkSizes) - 1] == kChunk);
+
 ChunkGatedDeltaRuleTiling DescribeShapes(const ProblemDesc& problem) {
   ChunkGatedDeltaRuleTiling t{};
   t.tokens = problem.total_tokens;
@@ -73,6 +82,12 @@ ChunkGatedDeltaRuleTiling DescribeShapes(const ProblemDesc& problem) {
   t.has_state = problem.has_initial_state;
   t.has_chunk_state = problem.has_chunk_state;
   t.use_qk_l2norm = problem.use_qk_l2norm;
+  t.chunk_size = static_cast<int32_t>(kChunk);
+  if (problem.chunk_size != 0) {
+    t.chunk_size = problem.chunk_size;
+  } else if (t.k_dim <= kFewKeyDims) {
+    t.chunk_size = kFewKeyDimsChunk;
+  }
   SplitScale(problem.scale, t);
   return t;
 }
@@ -116,7 +131,7 @@ std::vector<BufferRow> BufferRows(uint32_t bucket, StateLayout layout) {
 // Between two meetings of chunk-parallel; 0: another schedule.
 constexpr int32_t kRoundsApart[] = {0, 2, 4, 6, 8, 16};
 
-constexpr const char* kScheduleNames[] = {"auto", "sequence-major", "v-tiles", "chunk-parallel"};
+constexpr const char* kScheduleNames[] = {kAuto, "sequence-major", "v-tiles", "chunk-parallel"};
 constexpr const char* kStateLayoutNames[] = {"kNz", "kNd"};
 
 constexpr const char* NameOf(Schedule schedule) { return kScheduleNames[static_cast<int>(schedule)]; }
@@ -251,6 +266,22 @@ void SetSchedule(ProblemDesc& problem, const std::string& name) {
   }
   problem.schedule = schedule;
   problem.rounds_apart = *rounds;
+}
+
+std::string ChunkSizeNames() {
+  std::string names = kAuto;
+  for (const int32_t size : kChunkSizes) {
+    names += ", " + std::to_string(size);
+  }
+  return names;
+}
+
+void SetChunkSize(ProblemDesc& problem, const std::string& name) {
+  const auto* size = std::find_if(std::begin(kChunkSizes), std::end(kChunkSizes), [&](int32_t n) { return std::to_string(n) == name; });
+  if (size == std::end(kChunkSizes) && name != kAuto) {
+    throw std::invalid_argument("chunk_gated_delta_rule tiling: chunk size must be one of " + ChunkSizeNames() + ", got '" + name + "'");
+  }
+  problem.chunk_size = name == kAuto ? 0 : *size;
 }
 
 StateLayout StateLayoutFromName(const std::string& name) {

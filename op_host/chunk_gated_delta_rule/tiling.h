@@ -44,6 +44,7 @@ struct ProblemDesc {
   int64_t gate_stride_elems = 0;
   uint32_t core_count = kAiCores;
   StateLayout state_layout = kStateLayout;  // that of the kernel that is to run
+  int32_t chunk_size = 0;  // tokens per chunk; 0: 64, and fewer with keys of few dims
   Schedule schedule = Schedule::kAuto;
   int32_t rounds_apart = 0;  // chunk-parallel: rounds between two meetings of all cores; 0: what is predicted to be fastest
   bool can_zero_workspace = true;  // the launch can hand over a workspace with zeros where the plan wants them
@@ -55,6 +56,12 @@ void SetSchedule(ProblemDesc& problem, const std::string& name);
 
 // All of those names, as that error lists them.
 std::string ScheduleNames();
+
+// Fixes the tokens per chunk: "auto", "1", "2", "4" .. "64". Throws std::invalid_argument for anything else.
+void SetChunkSize(ProblemDesc& problem, const std::string& name);
+
+// All of those, as that error lists them.
+std::string ChunkSizeNames();
 
 // Elements from one head's row of g and beta to the next where the host lays them out: steps of 32 bytes, and room for a whole chunk that
 // starts at the last token.

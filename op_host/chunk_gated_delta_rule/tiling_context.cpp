@@ -77,7 +77,7 @@ ProblemDesc Describe(const gert::TilingContext& context) {
   const Dims chunk_state = OptionalDims(context, kChunkState, "chunk_state", 4);
   p.has_chunk_state = !chunk_state.empty();
   if (p.has_chunk_state) {
-    const int64_t least = p.has_lengths ? p.total_tokens / kChunk + p.batch : ChunksOf(p.total_tokens);
+    const int64_t least = p.has_lengths ? p.total_tokens / kChunk + p.batch : StateRowsOf(p.total_tokens);
     RequireDims("chunk_state", chunk_state, {std::max(chunk_state[0], least), p.value_heads, p.value_dim, p.key_dim});
     const bool is_half = IsHalf(context, kChunkState);
     if (is_half != p.state_is_half) {

@@ -10,8 +10,8 @@ namespace chunk_gdr {
 
 struct Chunk {
   WorkItem item{};
-  int64_t token = 0;      // its first token
-  int64_t state_row = 0;  // its row of chunk_state
+  int64_t begin = 0;      // its first token, in the sequence
+  int64_t token = 0;      // and in the packed layout
   uint32_t live = 0;      // tokens; 0 only for the one chunk of a sequence without tokens
   uint32_t index = 0;     // in the stream
   uint32_t rows = 0;      // its q and k in the order in which a core loads them
@@ -21,6 +21,12 @@ struct Chunk {
   bool last = false;
 
   __aicore__ inline bool HasTokens() const { return exists && live != 0; }
+  // Whether the state it meets is a row of chunk_state, and that of the chunk after it.
+  __aicore__ inline bool StartsStateRow() const { return begin % kChunk == 0; }
+  __aicore__ inline bool EndsStateRow() const { return (begin + item.chunk_size) % kChunk == 0; }
+  __aicore__ inline int64_t StateRow() const { return item.chunk_row_begin + begin / kChunk; }
+  // Among the slots of its head.
+  __aicore__ inline int64_t Slot() const { return (item.chunk_row_begin * kChunk + begin) / item.chunk_size; }
   __aicore__ inline uint32_t VStrips() const { return static_cast<uint32_t>(item.v_cols) / kFractal; }
   // Otherwise they are those of the chunk before: the same tokens, another v-head.
   __aicore__ inline bool LoadsRows() const { return HasTokens() && state == 0; }
@@ -41,19 +47,19 @@ struct Powers {
 // Chunk `i` of an item; one that does not exist before the first or after the last. An item without tokens has one without tokens.
 __aicore__ inline Chunk ChunkOf(const WorkItem& item, int64_t i) {
   Chunk chunk;
-  const int64_t begin = i * kChunk;
+  const int64_t begin = i * item.chunk_size;
   if (i < 0 || (i > 0 && begin >= item.length)) {
     return chunk;
   }
   const int64_t rest = item.length - begin;
   chunk.item = item;
+  chunk.begin = begin;
   chunk.token = item.token_begin + begin;
-  chunk.state_row = item.chunk_row_begin + i;
-  chunk.live = static_cast<uint32_t>(rest < kChunk ? rest : kChunk);
+  chunk.live = static_cast<uint32_t>(rest < item.chunk_size ? rest : item.chunk_size);
   chunk.index = static_cast<uint32_t>(i);
   chunk.exists = true;
   chunk.first = i == 0;
-  chunk.last = rest <= kChunk;
+  chunk.last = rest <= item.chunk_size;
   return chunk;
 }
 

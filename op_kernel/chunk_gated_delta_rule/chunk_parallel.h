@@ -36,7 +36,7 @@ class ChunkParallel {
     uint32_t own_index = 0;
     RoundChunks before;
     OwnChunks chunks;
-    const int64_t rounds = CeilDiv<int64_t>(longest > 0 ? ChunksOf(longest) : 1, kTurns);
+    const int64_t rounds = CeilDiv<int64_t>(longest > 0 ? ChunksOf(lanes_.tiling, longest) : 1, kTurns);
     for (int64_t round = -lead; round < rounds; ++round) {
       const bool meets = round + 1 >= 0 && round + 1 < rounds && (round + 1) % rounds_apart == 0;
       if (!works) {

@@ -187,7 +187,7 @@ class ChunkHandover {
   static constexpr __aicore__ uint32_t RowBegin(uint32_t row) { return row * (row + 1) / 2 * kFractalElems; }
 
   __aicore__ inline int64_t Slot(const Chunk& chunk) const {
-    return (chunk.item.v_head * SlotsPerHead(tiling_) + chunk.state_row) * kSlotElems;
+    return (chunk.item.v_head * SlotsPerHead(tiling_) + chunk.Slot()) * kSlotElems;
   }
 
   __aicore__ inline void LoadRows(const LocalTensor<half>& l1, const GlobalTensor<half>& tensor, const Chunk& chunk, int64_t offset,

@@ -37,8 +37,8 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     }
     if (chunk_.first) {
       EnterState();
-    } else if (tiling_.has_chunk_state && !Base::kStoresAhead) {
-      this->Store(gm_.chunk_state, chunk_.state_row, false);
+    } else if (tiling_.has_chunk_state && chunk_.StartsStateRow() && !Base::kStoresAhead) {
+      this->Store(gm_.chunk_state, chunk_.StateRow(), false);
     }
   }
 
@@ -221,7 +221,7 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
       this->Enter(&gm_.final_state, chunk_.item.sequence);
       return;
     }
-    this->Enter(tiling_.has_chunk_state ? &gm_.chunk_state : nullptr, chunk_.state_row);
+    this->Enter(tiling_.has_chunk_state ? &gm_.chunk_state : nullptr, chunk_.StateRow());
     this->SplitFresh();
   }
 
@@ -232,8 +232,8 @@ class InterChunk : public StateIn<Table::kLayout, Table, StateT>::Type {
     }
     out_.Store(chunk_);
     if constexpr (Base::kStoresAhead) {
-      if (tiling_.has_chunk_state && !chunk_.last) {
-        this->StoreAhead(gm_.chunk_state, chunk_.state_row + 1);
+      if (tiling_.has_chunk_state && chunk_.EndsStateRow() && !chunk_.last) {
+        this->StoreAhead(gm_.chunk_state, chunk_.StateRow() + 1);
       }
     }
     out_.Leave();

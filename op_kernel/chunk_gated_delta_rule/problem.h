@@ -13,6 +13,7 @@ struct WorkItem {
   int64_t token_begin;      // first token of the sequence in the packed layout
   int64_t length;           // tokens
   int64_t chunk_row_begin;  // first row of the sequence in chunk_state
+  int32_t chunk_size;       // tokens
   int32_t v_head;
   int32_t v_begin;          // first column of the slice
   int32_t v_cols;
@@ -27,11 +28,16 @@ __aicore__ inline bool ShareRows(const ChunkGatedDeltaRuleTiling& tiling, const 
   return item.sequence == after.sequence && KeyHead(tiling, item) == KeyHead(tiling, after) && item.v_cols == after.v_cols;
 }
 
-__aicore__ inline int64_t ChunksOf(int64_t length) { return CeilDiv<int64_t>(length, kChunk); }
+__aicore__ inline int64_t ChunksOf(const ChunkGatedDeltaRuleTiling& tiling, int64_t length) {
+  return CeilDiv<int64_t>(length, tiling.chunk_size);
+}
+
+// Of chunk_state.
+__aicore__ inline int64_t StateRowsOf(int64_t length) { return CeilDiv<int64_t>(length, kChunk); }
 
 // Predicted cycles of one item on its core.
 __aicore__ inline int64_t ItemCycles(const ChunkGatedDeltaRuleTiling& tiling, int64_t length) {
-  return tiling.item_cycles + ChunksOf(length) * tiling.chunk_cycles;
+  return tiling.item_cycles + ChunksOf(tiling, length) * tiling.chunk_cycles;
 }
 
 // The split of all items over cores. Lengths: a callable int64_t(int64_t sequence).
@@ -97,7 +103,8 @@ class CoreItems {
     item.sequence = sequence_;
     item.token_begin = token_end_ - length_;
     item.length = length_;
-    item.chunk_row_begin = chunk_row_end_ - ChunksOf(length_);
+    item.chunk_row_begin = chunk_row_end_ - StateRowsOf(length_);
+    item.chunk_size = tiling.chunk_size;
     item.v_head = static_cast<int32_t>(next_ / tiling.v_tiles);
     item.v_begin = static_cast<int32_t>(next_ % tiling.v_tiles) * tiling.v_tile_dim;
     const int32_t rest = tiling.v_dim - item.v_begin;
@@ -129,7 +136,7 @@ class CoreItems {
     }
     length_ = partition_.length(sequence_);
     token_end_ += length_;
-    chunk_row_end_ += ChunksOf(length_);
+    chunk_row_end_ += StateRowsOf(length_);
     if (spare_ == 0 || (length_ * tiling.sequences > tiling.tokens) == long_ones_) {
       TakeShare();
     }

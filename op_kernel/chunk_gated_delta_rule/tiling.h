@@ -9,7 +9,7 @@
 
 namespace chunk_gdr {
 
-constexpr uint32_t kChunk = 64;  // BT: tokens per chunk
+constexpr uint32_t kChunk = 64;  // BT: rows of a chunk, its tokens at most, and tokens between two rows of chunk_state
 // What the mantissa of scale is multiplied by, and its power of two divided by. The mantissa is in P, whose halves have an absolute floor;
 // the power waits for the finished out.
 constexpr float kScaleLift = 16.0f;
@@ -23,6 +23,7 @@ struct ChunkGatedDeltaRuleTiling {
   int32_t v_heads;       // Nv
   int32_t k_dim;         // Dk
   int32_t v_dim;         // Dv
+  int32_t chunk_size;    // tokens per chunk: kChunk or a divisor of it
   int32_t v_tiles;       // slices of Dv; each is a work item of its own
   int32_t v_tile_dim;    // columns of a slice (the last may be shorter)
   int32_t has_lengths;   // 0: one sequence of T tokens

@@ -29,8 +29,10 @@ constexpr uint32_t kSlotShift = kSlotOutWeight + 2 * kLowerBlocks * kFractalElem
 constexpr uint32_t kSlotFactors = kSlotShift + kBlocksPerSide * kFractalElems;
 constexpr uint32_t kSlotElems = kSlotFactors + 2 * kFactorElems;
 
-// Rows of chunk_state, and so chunks of a head, at most.
-constexpr __aicore__ int64_t SlotsPerHead(const ChunkGatedDeltaRuleTiling& t) { return t.tokens / kChunk + t.sequences; }
+// At most so many rows of chunk_state, with as many slots each as they have chunks.
+constexpr __aicore__ int64_t SlotsPerHead(const ChunkGatedDeltaRuleTiling& t) {
+  return (t.tokens / kChunk + t.sequences) * (kChunk / t.chunk_size);
+}
 constexpr __aicore__ uint64_t SlotsBytes(const ChunkGatedDeltaRuleTiling& t) {
   return static_cast<uint64_t>(t.v_heads) * SlotsPerHead(t) * kSlotElems * 2;
 }

@@ -4,17 +4,27 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
 
+from . import tiling
 from .capture import load_inputs
 from .cases import BETAS, GATES, KEYS, V_LIMIT, Case, Inputs, chunk_state_like, make_inputs
 from .reference.recurrence import checked_lengths
-from .tiling import INT32_MAX, MAX_CORES, MAX_HEAD_DIM, SCHEDULE_NAMES, checked_schedule
+from .tiling import (
+    CHUNK_SIZE_NAMES,
+    INT32_MAX,
+    MAX_CORES,
+    MAX_HEAD_DIM,
+    SCHEDULE_NAMES,
+    checked_chunk_size,
+    checked_schedule,
+)
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 EXECUTION_FLAGS = ("adversarial", "cores", "threads", "params", "overflow", "permute_cube")
@@ -59,6 +69,7 @@ seed = whole_number(0, 2**64 - 1)
 head_dim = whole_number(1, MAX_HEAD_DIM)
 finite = number(-FLOAT32_MAX, FLOAT32_MAX, "a finite float32")
 schedule_name = limited(checked_schedule, SCHEDULE_NAMES, bool)
+chunk_size_name = limited(checked_chunk_size, CHUNK_SIZE_NAMES, bool)
 length_list = limited(
     lambda text: tuple(int(part) for part in text.split(",")),
     f"whole numbers, N,N,..., that add up to {INT32_MAX} at most",
@@ -125,7 +136,7 @@ def add_call_flags(group) -> None:
         "--l2norm", action="store_true", default=argparse.SUPPRESS, help="normalise query and key in the kernel"
     )
     group.add_argument(
-        "--chunk-state", action="store_true", default=argparse.SUPPRESS, help="return the state entering each chunk too"
+        "--chunk-state", action="store_true", default=argparse.SUPPRESS, help="return the state before every 64th token too"
     )
 
 
@@ -200,16 +211,34 @@ def add_execution_flags(parser: argparse.ArgumentParser, adversarial: bool = Tru
 def add_plan_flags(group) -> None:
     cores = whole_number(1, MAX_CORES)
     group.add_argument("--cores", type=cores, metavar="N", help=f"AI cores to use, 1 to {MAX_CORES} ({MAX_CORES})")
-    add_schedule_flag(group)
+    add_layout_flags(group)
 
 
-def add_schedule_flag(group) -> None:
+def add_layout_flags(group) -> None:
+    """Flags that :func:`chosen_layout` reads."""
     group.add_argument(
         "--schedule",
         type=schedule_name,
         metavar="NAME[:N]",
         help=f"how cores share the work: {SCHEDULE_NAMES} (auto: predicted to be fastest)",
     )
+    group.add_argument(
+        "--chunk-size",
+        type=chunk_size_name,
+        metavar="TOKENS",
+        help=f"tokens per chunk: {CHUNK_SIZE_NAMES} (auto: 64, fewer with keys of few dims); fewer take longer, "
+        "and hold where keys, betas or states are far apart",
+    )
+
+
+@contextlib.contextmanager
+def chosen_layout(arguments: argparse.Namespace) -> Iterator[None]:
+    """The work is laid out as the flags say, where the command has them and they were given."""
+    with contextlib.ExitStack() as stack:
+        for choose, name in ((tiling.schedule, "schedule"), (tiling.chunk_size, "chunk_size")):
+            if getattr(arguments, name, None) is not None:
+                stack.enter_context(choose(getattr(arguments, name)))
+        yield
 
 
 def given_execution_flags(arguments: argparse.Namespace) -> list[str]:

@@ -19,6 +19,7 @@ from .arguments import (
     add_execution_flags,
     add_plan_flags,
     case_of,
+    chosen_layout,
     execution_options,
     flag_of,
     given_case,
@@ -232,7 +233,7 @@ def main(argv: list[str] | None = None) -> int:
     if sys.stderr is None:  # progress and notes have no reader, the work goes on
         sys.stderr = open(os.devnull, "w")
     try:
-        with schedule_of(arguments):
+        with chosen_layout(arguments):
             code = arguments.function(arguments)
         sys.stdout.flush()
         return code
@@ -258,11 +259,6 @@ def drop_output() -> None:
     """What stdout could not take is not tried again at exit."""
     with contextlib.suppress(OSError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def schedule_of(arguments: argparse.Namespace):
-    name = getattr(arguments, "schedule", None)
-    return contextlib.nullcontext() if name is None else tiling.schedule(name)
 
 
 def usage_message(error: Exception) -> str | None:

@@ -17,7 +17,6 @@ from .arguments import UsageError
 from .cases import Case, Inputs, looks_like_alpha
 from .compare import Comparison, compare_chunk_state, compare_out, compare_state, dtype_name
 from .reference import Result, recurrence
-from .reference.recurrence import chunk_counts
 
 
 @dataclass
@@ -33,6 +32,8 @@ class Call:
 def problem_of(inputs: Inputs) -> dict:
     lengths = inputs.lengths
     nv, dv = inputs.value.shape[1:]
+    dk = inputs.query.shape[2]
+    chunk_size = tiling.plan([0], 1, 1, dk, dv, schedule="auto").chunk_size
     optional = ("beta", "g", "initial_state", "actual_seq_lengths", "chunk_state")
     given = [name for name in optional if getattr(inputs, name) is not None]
     if inputs.use_qk_l2norm_in_kernel:
@@ -42,12 +43,12 @@ def problem_of(inputs: Inputs) -> dict:
         "lengths": lengths,
         "nk": inputs.query.shape[1],
         "nv": nv,
-        "dk": inputs.query.shape[2],
+        "dk": dk,
         "dv": dv,
         "dtype": dtype_name(inputs.query.dtype),
         "state_dtype": "float32" if inputs.initial_state is None else dtype_name(inputs.initial_state.dtype),
         "scale": 1.0 if inputs.scale is None else inputs.scale,
-        "chunk_heads": sum(chunk_counts(lengths)) * nv,
+        "chunk_heads": sum(-(-length // chunk_size) for length in lengths) * nv,
         "given": given,
     }
 

@@ -15,7 +15,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from ._load import _C
-from .reference.recurrence import CHUNK
 
 #: Bytes of each on-chip memory that a kernel may use (UB without the library's scratch).
 CAPACITY_BYTES = {"UB": 248 * 1024, "L1": 1024 * 1024, "L0A": 64 * 1024, "L0B": 64 * 1024, "L0C": 256 * 1024}
@@ -61,13 +60,10 @@ class WorkItem:
     sequence: int
     token_begin: int
     length: int
+    chunks: int
     v_head: int
     v_begin: int
     v_cols: int
-
-    @property
-    def chunks(self) -> int:
-        return -(-self.length // CHUNK)
 
 
 @dataclass(frozen=True)
@@ -81,6 +77,7 @@ class Plan:
     block_num: int
     v_tiles: int
     v_tile_dim: int
+    chunk_size: int  #: tokens of a chunk, at most
     rounds_apart: int  #: chunk-parallel: rounds of two chunks between two synchronisations of all cores; else 0
     stages: tuple[str, ...]
     stage_lanes: tuple[int, ...]  #: stages of one lane follow one another, those of different lanes interleave
@@ -130,7 +127,8 @@ class Plan:
         meetings = f", all meet every {self.rounds_apart} rounds of two chunks" if self.rounds_apart else ""
         return [
             f"tiling key {self.tiling_key} (bucket {self.bucket}), schedule {self.schedule}, state {self.state_layout},"
-            f" {self.block_num} cores, {self.v_tiles} slice(s) of {self.v_tile_dim} columns{meetings}",
+            f" {self.block_num} cores, {self.v_tiles} slice(s) of {self.v_tile_dim} columns,"
+            f" chunks of {self.chunk_size} tokens{meetings}",
             f"workspace {self.workspace_bytes} B: system part, then {slots}",
             f"predicted {self.predicted_cycles:,} model cycles, {self.chunk_cycles:,} for a chunk of an item and "
             f"{self.item_cycles:,} for its state",
@@ -198,6 +196,8 @@ def _whole(name: str, value, low: int, high: int) -> int:
 
 SCHEDULE_NAMES = _C.schedule_names()  #: as a text, for messages
 SCHEDULE_VARIABLE = "CHUNK_GDR_SCHEDULE"
+CHUNK_SIZE_NAMES = _C.chunk_size_names()
+CHUNK_SIZE_VARIABLE = "CHUNK_GDR_CHUNK_SIZE"
 
 
 def checked_schedule(name: str) -> str:
@@ -206,8 +206,30 @@ def checked_schedule(name: str) -> str:
     return name
 
 
+def checked_chunk_size(size: int | str) -> str:
+    """The number of tokens, or ``"auto"``; ValueError where no chunk has so many."""
+    _C.check_chunk_size(str(size))
+    return str(size)
+
+
+def _chosen(given, variable: str):
+    return (os.environ.get(variable) or "auto") if given is None else given
+
+
 @contextlib.contextmanager
-def schedule(name: str) -> Iterator[None]:
+def _variable(name: str, value: str) -> Iterator[None]:
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[name]
+        else:
+            os.environ[name] = before
+
+
+def schedule(name: str) -> contextlib.AbstractContextManager[None]:
     """Calls of the operator in this block, and their plans, run this schedule, see :func:`plan`.
 
     Process-wide, like the environment variable ``CHUNK_GDR_SCHEDULE`` that it sets.
@@ -215,15 +237,18 @@ def schedule(name: str) -> Iterator[None]:
     Raises:
         ValueError: there is no such schedule. A call for which it does not fit fails on its own.
     """
-    before = os.environ.get(SCHEDULE_VARIABLE)
-    os.environ[SCHEDULE_VARIABLE] = checked_schedule(name)
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[SCHEDULE_VARIABLE]
-        else:
-            os.environ[SCHEDULE_VARIABLE] = before
+    return _variable(SCHEDULE_VARIABLE, checked_schedule(name))
+
+
+def chunk_size(size: int | str) -> contextlib.AbstractContextManager[None]:
+    """Calls of the operator in this block, and their plans, run chunks of ``size`` tokens, see :func:`plan`.
+
+    Process-wide, like the environment variable ``CHUNK_GDR_CHUNK_SIZE`` that it sets.
+
+    Raises:
+        ValueError: not 1, 2, 4, 8, 16, 32, 64 or ``"auto"``.
+    """
+    return _variable(CHUNK_SIZE_VARIABLE, checked_chunk_size(size))
 
 
 def plan(
@@ -241,6 +266,7 @@ def plan(
     use_qk_l2norm: bool = False,
     cores: int = MAX_CORES,
     schedule: str | None = None,
+    chunk_size: int | str | None = None,
 ) -> Plan:
     """The launch plan of ``chunk_gated_delta_rule`` for sequences of ``lengths`` tokens.
 
@@ -256,6 +282,9 @@ def plan(
             of Dv), ``"chunk-parallel"`` (the cores of a v-head also share out what does not depend on the state, chunk by
             chunk; ``"chunk-parallel:4"`` fixes the rounds between two meetings of all cores, 2, 4, 6, 8 or 16) or
             ``"auto"``, the one predicted to be fastest. None: what ``CHUNK_GDR_SCHEDULE`` says, else auto.
+        chunk_size: tokens per chunk, 1, 2, 4, 8, 16, 32 or 64; a chunk costs the same however few they are, but its sums
+            are shorter and more accurate. ``"auto"``: 64, with ``dk`` up to 16 it is 8. None: what
+            ``CHUNK_GDR_CHUNK_SIZE`` says, else auto.
 
     Raises:
         ValueError: a quantity is out of range; the message names it, the limit and the value.
@@ -286,7 +315,8 @@ def plan(
         "use_qk_l2norm": use_qk_l2norm,
         "gate_stride_elems": _C.gate_pitch(total),
         "core_count": cores,
-        "schedule": schedule or os.environ.get(SCHEDULE_VARIABLE) or "auto",
+        "schedule": _chosen(schedule, SCHEDULE_VARIABLE),
+        "chunk_size": str(_chosen(chunk_size, CHUNK_SIZE_VARIABLE)),
     }
     raw = _C.plan(**problem)
     return Plan(
@@ -297,6 +327,7 @@ def plan(
         block_num=raw["block_num"],
         v_tiles=raw["v_tiles"],
         v_tile_dim=raw["v_tile_dim"],
+        chunk_size=raw["chunk_size"],
         rounds_apart=raw["rounds_apart"],
         stages=tuple(raw["stages"]),
         stage_lanes=tuple(raw["stage_lanes"]),

@@ -158,12 +158,16 @@ def test_minus_infinity_resets_the_state(check, run):
     assert compare_state(alone.final_state, result.final_state.double()).worst.nrmse < 2e-5
 
 
-def test_decay_alone_does_not_drift(run):
-    """beta = 0 leaves S_T = exp(sum g) S_0: -1e-4 over 2,048 tokens to fp32 accuracy."""
-    x = make_inputs(Case(lengths=(2048,), nk=1, nv=1, dk=16, dv=16, gate="-1e-4", beta=0.0, state_size=1.0))
+@pytest.mark.parametrize("dk, limit", [(64, 1e-6), (16, 8e-6)])
+def test_decay_alone_does_not_drift(run, dk, limit):
+    """beta = 0 leaves S_T = exp(sum g) S_0: -1e-4 over 2,048 tokens to fp32 accuracy, 2^-25 for each chunk at most.
+
+    Equal gates round alike in every chunk, and with keys of few dims there are 256 of them.
+    """
+    x = make_inputs(Case(lengths=(2048,), nk=1, nv=1, dk=dk, dv=16, gate="-1e-4", beta=0.0, state_size=1.0))
     got = run(x).final_state.double()
     exact = x.initial_state.double() * x.g.double().sum().exp()
-    assert (got - exact).norm() / exact.norm() < 1e-6
+    assert (got - exact).norm() / exact.norm() < limit
 
 
 @pytest.mark.parametrize("a_log, a", [(100.0, -200.0), (100.0, 100.0), (1.0, 1000.0)])

@@ -234,7 +234,7 @@ def test_queries_orthogonal_to_their_keys(check):
 @pytest.mark.parametrize("gate", [0.0, 3.9])
 def test_scores_that_positive_gates_raise(check_on_backend, gate, size, overflow):
     """q k e^g, with the mantissa of scale, is up to 4e5."""
-    x = make_inputs(replace(BASE, lengths=(2,), nv=1, dk=16, dv=16, beta="one", gate=gate, state=None, scale=1.9 * 2.0**-12))
+    x = make_inputs(replace(BASE, lengths=(2,), nv=1, dk=32, dv=16, beta="one", gate=gate, state=None, scale=1.9 * 2.0**-12))
     x.query.zero_()
     x.key.zero_()
     x.key[0, 0, 0] = x.key[1, 0, 1] = 1
@@ -246,7 +246,7 @@ def test_scores_that_positive_gates_raise(check_on_backend, gate, size, overflow
 @pytest.mark.parametrize("others", [0.3, 0.01])
 def test_a_large_product_with_a_later_key(check, size, others):
     """Nothing comes of it, and the scores of other rows are what they were."""
-    x = make_inputs(replace(BASE, lengths=(16,), nv=1, dk=16, dv=16, beta="one", gate="none", state=None, scale=None))
+    x = make_inputs(replace(BASE, lengths=(16,), nv=1, dk=32, dv=16, beta="one", gate="none", state=None, scale=None))
     x.key[:, 0] = torch.eye(16)
     x.query = (others * torch.randn(16, 1, 16, generator=torch.Generator().manual_seed(0))).half()
     x.query[0] = 0
@@ -267,7 +267,7 @@ def test_a_large_score_beside_smaller_ones(check, beta):
 @pytest.mark.parametrize("lengths", [(1,), (3,)])
 def test_scores_below_the_smallest_half(check, lengths, size):
     """q k of every token is `size`; the scale brings out back into range."""
-    x = make_inputs(replace(BASE, lengths=lengths, nv=1, dk=16, dv=16, beta="one", gate="none", state=None, scale=1 / size))
+    x = make_inputs(replace(BASE, lengths=lengths, nv=1, dk=32, dv=16, beta="one", gate="none", state=None, scale=1 / size))
     x.query.zero_()
     x.key.zero_()
     x.query[..., 0] = 2.0**-14
@@ -279,7 +279,7 @@ def test_scores_below_the_smallest_half(check, lengths, size):
 @pytest.mark.parametrize("gate", [2.0, 3.9])
 def test_positive_gates_raise_a_large_value(check_on_backend, gate, overflow):
     """F V' reaches 6e5 before the last token erases all but 1/300 of it; |V'| stays below 1.2e4."""
-    x = make_inputs(replace(BASE, lengths=(3, 67), nv=1, dk=16, dv=16, beta="one", gate="zero", state=None, scale=2.0**-8, chunk_state=True))
+    x = make_inputs(replace(BASE, lengths=(3, 67), nv=1, dk=32, dv=16, beta="one", gate="zero", state=None, scale=2.0**-8, chunk_state=True))
     for token in (0, 3):
         x.key[token : token + 2] = 0
         x.key[token : token + 2, 0, 0] = 1

@@ -332,10 +332,11 @@ def test_unknown_backend():
 
 def test_last_report_counts_per_chunk_and_head():
     tokens, heads = 70, 3  # two chunks
-    query = torch.zeros(tokens, 1, 16, dtype=torch.float16)
+    query = torch.zeros(tokens, 1, 32, dtype=torch.float16)
     value = torch.zeros(tokens, heads, 16, dtype=torch.float16)
-    with chunk_gdr.backend("model"):
-        torch.ops.chunk_gdr.chunk_gated_delta_rule(query, query, value)
-    cycles = chunk_gdr.model.last_report()["model_cycles"]
-    assert cycles["per_chunk_head"] == pytest.approx(sum(cycles["cores"]) / (2 * heads))
-    assert cycles["total"] == max(cycles["cores"])
+    for size, chunks in (("auto", 2), (16, 5)):
+        with chunk_gdr.backend("model"), chunk_gdr.tiling.chunk_size(size):
+            torch.ops.chunk_gdr.chunk_gated_delta_rule(query, query, value)
+        cycles = chunk_gdr.model.last_report()["model_cycles"]
+        assert cycles["per_chunk_head"] == pytest.approx(sum(cycles["cores"]) / (chunks * heads))
+        assert cycles["total"] == max(cycles["cores"])

@@ -23,17 +23,17 @@ namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-int64_t ChunksOf(const Problem& problem) {
+int64_t ChunksOf(const Problem& problem, int64_t chunk_size) {
   int64_t chunks = 0;
-  for (const int64_t length : problem.lengths) chunks += ChunkCount(length);
+  for (const int64_t length : problem.lengths) chunks += CeilDiv(length, chunk_size);
   return chunks;
 }
 
 // What a kernel forgets to write shows as NaN.
-void Spoil(const Prepared& prepared, int64_t chunks) {
+void Spoil(const Prepared& prepared, int64_t state_rows) {
   prepared.out.fill_(kNaN);
   prepared.final_state.fill_(kNaN);
-  if (prepared.chunk_state) prepared.chunk_state->narrow(0, 0, chunks).fill_(kNaN);
+  if (prepared.chunk_state) prepared.chunk_state->narrow(0, 0, state_rows).fill_(kNaN);
 }
 
 npu_model::GmArg GmArgOf(const KernelArgument& argument) {
@@ -97,8 +97,7 @@ Outputs RunModel(const Problem& problem) {
   // chunk_state is a copy, because results count only if the launch is clean.
   const Prepared prepared =
       Prepare(problem.args, problem.sizes, static_cast<uint32_t>(wished.cores), ChunkState::kCopied);
-  const int64_t chunks = ChunksOf(problem);
-  Spoil(prepared, chunks);
+  Spoil(prepared, ChunksOf(problem, kChunkRows));
   const host::LaunchPlan& plan = prepared.plan;
   const at::Tensor workspace = at::full({static_cast<int64_t>(plan.workspace_bytes)}, 0xFF, at::kByte);
   ZeroWorkspace(plan, workspace);
@@ -111,7 +110,7 @@ Outputs RunModel(const Problem& problem) {
   }
   const npu_model::Report report = npu_model::Launch(
       "chunk_gated_delta_rule", KernelEntry(), args, &plan.tiling, sizeof(plan.tiling),
-      Options(plan, chunks * plan.tiling.v_heads, wished));
+      Options(plan, ChunksOf(problem, plan.tiling.chunk_size) * plan.tiling.v_heads, wished));
   RequireClean(report);
   return Finish(problem.args, prepared);
 }

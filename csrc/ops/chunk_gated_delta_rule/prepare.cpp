@@ -40,6 +40,12 @@ at::Tensor GateRows(const at::Tensor& factors) {
   return rows;
 }
 
+// An environment variable; null if it is empty too.
+const char* Chosen(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr || *value == '\0' ? nullptr : value;
+}
+
 host::ProblemDesc Describe(const Arguments& args, const Sizes& sizes, uint32_t cores) {
   host::ProblemDesc desc;
   desc.total_tokens = args.query.size(0);
@@ -59,17 +65,16 @@ host::ProblemDesc Describe(const Arguments& args, const Sizes& sizes, uint32_t c
   desc.gate_stride_elems = host::GatePitch(desc.total_tokens);
   desc.core_count = cores;
   desc.state_layout = ChosenStateLayout();
-  if (const char* schedule = std::getenv("CHUNK_GDR_SCHEDULE"); schedule != nullptr && *schedule != '\0') {
-    host::SetSchedule(desc, schedule);
-  }
+  if (const char* schedule = Chosen("CHUNK_GDR_SCHEDULE")) host::SetSchedule(desc, schedule);
+  if (const char* chunk_size = Chosen("CHUNK_GDR_CHUNK_SIZE")) host::SetChunkSize(desc, chunk_size);
   return desc;
 }
 
 }  // namespace
 
 StateLayout ChosenStateLayout() {
-  const char* name = std::getenv("CHUNK_GDR_STATE_LAYOUT");
-  return name == nullptr || *name == '\0' ? kStateLayout : host::StateLayoutFromName(name);
+  const char* name = Chosen("CHUNK_GDR_STATE_LAYOUT");
+  return name == nullptr ? kStateLayout : host::StateLayoutFromName(name);
 }
 
 std::array<KernelArgument, 10> Prepared::Arguments() const {

@@ -8,7 +8,7 @@ import contextlib
 import json
 import sys
 
-from ..arguments import UsageError, add_schedule_flag, count
+from ..arguments import UsageError, add_layout_flags, count
 from ..capture import check_writable
 from ..cases import BENCHES
 from ..model import BuildError
@@ -36,7 +36,7 @@ def add_bench_command(commands) -> None:
     )
     parser.add_argument("--kernel", default=KERNEL, metavar="FILE", help="the kernel's entry.cpp (%(default)s)")
     parser.add_argument("--threads", type=count, help="host threads that run the cores (all)")
-    add_schedule_flag(parser)
+    add_layout_flags(parser)
     parser.add_argument("--json", action="store_true", help="a JSON list on stdout, one object per shape")
     parser.add_argument("--png", metavar="FILE", help="draw a roofline picture")
     parser.set_defaults(function=bench_command)

@@ -46,7 +46,8 @@ class Fit:
 
 
 def cycles_of(case: Case, cores: int) -> float:
-    return call_operator(make_inputs(case), "model", cores=cores, checked=False).model["model_cycles"]["total"]
+    with tiling.chunk_size(CHUNK):
+        return call_operator(make_inputs(case), "model", cores=cores, checked=False).model["model_cycles"]["total"]
 
 
 def run(sequences: int, chunks: int, r: int, s: int, **options) -> float:
@@ -150,7 +151,7 @@ def shared_fit(fits: dict[str, Fit]) -> dict[str, Fit]:
         once = ("launch", "item", "store state", "enter state")[: 4 if state else 3]
         measured = []
         for apart in SHARED_ROUNDS_APART:
-            with tiling.schedule(f"chunk-parallel:{apart}"):
+            with tiling.schedule(f"chunk-parallel:{apart}"), tiling.chunk_size(CHUNK):
                 p, cycles = plan_of_case(case, cores), cycles_of(case, cores)
             s = p.v_tile_dim // 16
             early = min(-(-chunks // p.v_tiles), 2 * apart // p.v_tiles + 1) - 1

@@ -21,7 +21,7 @@ class Result:
 
     out: Tensor  # [T, Nv, Dv]
     final_state: Tensor  # [B, Nv, Dv, Dk]
-    chunk_state: Tensor | None = None  # [sum ceil(len/64), Nv, Dv, Dk], the state entering each chunk
+    chunk_state: Tensor | None = None  # [sum ceil(len/64), Nv, Dv, Dk], the state before every 64th token
 
 
 def l2norm(x: Tensor) -> Tensor:
@@ -90,7 +90,7 @@ def recurrence(
 
     Arguments are those of torch.ops.npu.chunk_gated_delta_rule (scale None = 1.0, lengths and not offsets), on the CPU,
     of any dtype that a backend takes; the given, already rounded, values are what is widened. with_chunk_state: return
-    the state entering each chunk too. Everything returned is fp64.
+    the state before every 64th token too. Everything returned is fp64.
 
     Raises:
         RuntimeError: arguments that the operator refuses, with its message.

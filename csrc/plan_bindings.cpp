@@ -114,7 +114,7 @@ py::list ItemsOfCore(const std::vector<int64_t>& lengths, uint32_t core, const p
 std::vector<int64_t> PredictedCycles(const std::vector<int64_t>& lengths, const py::kwargs& kwargs) {
   const ProblemDesc problem = FromKwargs(kwargs);
   const LaunchPlan plan = chunk_gdr::host::MakeLaunchPlan(problem);
-  return chunk_gdr::host::PredictCycles(plan.tiling, problem.state_is_half, problem.state_layout, lengths, plan.block_num);
+  return chunk_gdr::host::PredictCycles(plan.tiling, problem.state_is_half, lengths, plan.block_num);
 }
 
 }  // namespace

@@ -82,8 +82,8 @@ int64_t CycleCosts::Item(int64_t length, int64_t longest, bool loads) const {
   return item + chunks * chunk + (early - 1) * early_chunk + meetings * meeting;
 }
 
-CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& t, bool state_is_half, StateLayout layout) {
-  const bool rows = layout == StateLayout::kNd;
+CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& t, bool state_is_half) {
+  const bool rows = static_cast<StateLayout>(t.state_layout) == StateLayout::kNd;
   const int64_t k_strips = CeilDiv<int64_t>(t.k_dim, kFractal);
   const int64_t v_strips = CeilDiv<int64_t>(t.v_tile_dim, kFractal);
   const auto r = static_cast<double>(k_strips);
@@ -117,16 +117,17 @@ CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& t, bool state_is_half, 
   return costs;
 }
 
-std::vector<int64_t> PredictCycles(const ChunkGatedDeltaRuleTiling& tiling, bool state_is_half, StateLayout layout,
+std::vector<int64_t> PredictCycles(const ChunkGatedDeltaRuleTiling& tiling, bool state_is_half,
                                    const std::vector<int64_t>& lengths, uint32_t cores) {
+  const uint32_t states = StatesOnChip(static_cast<StateLayout>(tiling.state_layout));
   const int64_t longest = lengths.empty() ? 0 : *std::max_element(lengths.begin(), lengths.end());
   std::vector<int64_t> cycles;
   for (uint32_t core = 0; core < cores; ++core) {
-    cycles.push_back(PredictCosts(tiling, state_is_half, layout).launch);
+    cycles.push_back(PredictCosts(tiling, state_is_half).launch);
     WorkItem first{};  // of those that take turns
     uint32_t together = 0;
     for (const WorkItem& item : ItemsOfCore(tiling, lengths, core, cores)) {
-      const bool loads = together == 0 || together == StatesOnChip(layout) || !ShareRows(tiling, first, item);
+      const bool loads = together == 0 || together == states || !ShareRows(tiling, first, item);
       if (loads) {
         first = item;
         together = 0;
@@ -134,7 +135,7 @@ std::vector<int64_t> PredictCycles(const ChunkGatedDeltaRuleTiling& tiling, bool
       ++together;
       ChunkGatedDeltaRuleTiling t = tiling;
       t.v_tile_dim = tiling.rounds_apart != 0 ? tiling.v_tile_dim : item.v_cols;  // the last slice may be narrower, but all cores meet
-      cycles.back() += PredictCosts(t, state_is_half, layout).Item(item.length, longest, loads);
+      cycles.back() += PredictCosts(t, state_is_half).Item(item.length, longest, loads);
     }
   }
   return cycles;

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "../../op_kernel/chunk_gated_delta_rule/state_layout.h"
 #include "../../op_kernel/chunk_gated_delta_rule/tiling.h"
 
 namespace chunk_gdr::host {
@@ -30,10 +29,10 @@ struct CycleCosts {
 };
 
 // From the dims, flags and slices of `tiling`; its own costs are not read.
-CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& tiling, bool state_is_half, StateLayout layout);
+CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& tiling, bool state_is_half);
 
 // Cycles of each core for these lengths, of which there are tiling.sequences.
-std::vector<int64_t> PredictCycles(const ChunkGatedDeltaRuleTiling& tiling, bool state_is_half, StateLayout layout,
+std::vector<int64_t> PredictCycles(const ChunkGatedDeltaRuleTiling& tiling, bool state_is_half,
                                    const std::vector<int64_t>& lengths, uint32_t cores);
 
 }  // namespace chunk_gdr::host

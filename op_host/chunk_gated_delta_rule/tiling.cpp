@@ -82,6 +82,7 @@ ChunkGatedDeltaRuleTiling DescribeShapes(const ProblemDesc& problem) {
   t.has_state = problem.has_initial_state;
   t.has_chunk_state = problem.has_chunk_state;
   t.use_qk_l2norm = problem.use_qk_l2norm;
+  t.state_layout = static_cast<int32_t>(problem.state_layout);
   t.chunk_size = static_cast<int32_t>(kChunk);
   if (problem.chunk_size != 0) {
     t.chunk_size = problem.chunk_size;
@@ -184,8 +185,8 @@ std::string WhatTheyAre(const std::vector<int64_t>& lengths) {
 }
 
 // Of `items` items of a core, one after the other; the others take turns with one that does.
-int64_t ItemsThatLoad(const ChunkGatedDeltaRuleTiling& t, StateLayout layout, int64_t items) {
-  const int64_t states = StatesOnChip(layout);
+int64_t ItemsThatLoad(const ChunkGatedDeltaRuleTiling& t, int64_t items) {
+  const int64_t states = StatesOnChip(static_cast<StateLayout>(t.state_layout));
   const int64_t alike = static_cast<int64_t>(t.v_heads / t.k_heads) * t.v_tiles;  // have the same q and k
   return items / alike * CeilDiv(alike, states) + CeilDiv(items % alike, states);
 }
@@ -209,9 +210,9 @@ void ChooseSchedule(LaunchPlan& plan, const ProblemDesc& problem) {
       }
       const int64_t items = problem.batch * t.v_heads * t.v_tiles;
       const int64_t cores = std::clamp<int64_t>(items, 1, problem.core_count);
-      const CycleCosts costs = PredictCosts(t, problem.state_is_half, problem.state_layout);
+      const CycleCosts costs = PredictCosts(t, problem.state_is_half);
       const int64_t each = CeilDiv(items, cores);
-      const int64_t loads = ItemsThatLoad(t, problem.state_layout, each);
+      const int64_t loads = ItemsThatLoad(t, each);
       const int64_t cycles = costs.launch + loads * costs.Item(length, length, true) + (each - loads) * costs.Item(length, length, false);
       if (cycles < least_cycles) {
         least_cycles = cycles;

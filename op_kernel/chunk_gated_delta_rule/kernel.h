@@ -26,7 +26,7 @@ class ChunkGatedDeltaRule {
 
   __aicore__ inline void Run() {
     const Partition<SequenceLengths> partition(tiling_, lengths_, AscendC::GetBlockNum());
-    const bool fits = tiling_.v_tile_dim <= static_cast<int32_t>(Table::kMaxVCols) && (Table::kChunkParallel || tiling_.rounds_apart == 0);
+    const bool fits = tiling_.state_layout == static_cast<int32_t>(Table::kLayout);
     ReportStatus(!fits ? kOtherLayout : partition.valid() ? kOk : kBadLengths);
     if (!fits || !partition.valid()) {
       RefuseWithNan();

@@ -23,6 +23,7 @@ struct ChunkGatedDeltaRuleTiling {
   int32_t v_heads;       // Nv
   int32_t k_dim;         // Dk
   int32_t v_dim;         // Dv
+  int32_t state_layout;  // StateLayout of the kernel that the rest is planned for
   int32_t chunk_size;    // tokens per chunk: kChunk or a divisor of it
   int32_t v_tiles;       // slices of Dv; each is a work item of its own
   int32_t v_tile_dim;    // columns of a slice (the last may be shorter)

@@ -146,7 +146,8 @@ def plan_of_case(case: Case, cores: int = tiling.MAX_CORES) -> tiling.Plan:
 
 def is_user_error(failure: Exception) -> bool:
     """Of an argument of the call, or of the kernel that the environment names."""
-    return any(mark in str(failure) for mark in ("chunk_gated_delta_rule: argument '", "CHUNK_GDR_MODEL_KERNEL: "))
+    marks = ("chunk_gated_delta_rule: argument '", "CHUNK_GDR_MODEL_KERNEL: ", "CHUNK_GDR_STATE_LAYOUT: ")
+    return any(mark in str(failure) for mark in marks)
 
 
 def first_line(failure: Exception) -> str:

@@ -8,7 +8,7 @@ from chunk_gdr import _C, model
 
 TOKENS, K_HEADS, V_HEADS, K_DIM, V_DIM = 70, 1, 2, 32, 64
 STATUS_WORDS = 8  # one 32-byte block per core
-BAD_LENGTHS = 1
+BAD_LENGTHS, OTHER_LAYOUT = 1, 2
 
 
 def launch(lengths, state_dtype, **options):
@@ -64,3 +64,18 @@ def test_lengths_that_fit_run(lengths):
     assert report.errors == 0 and report.auto_sync == 0, report.text
     assert np.isfinite(out).all() and np.isfinite(final_state).all() and (status == 0).all()
     assert (final_state == 1).all()  # beta is 0
+
+
+def test_a_plan_for_another_build_of_the_kernel(monkeypatch):
+    """Not the thousands of accesses to buffers that this build does not have, which the model reports too."""
+    monkeypatch.setenv("CHUNK_GDR_STATE_LAYOUT", "kNd")
+    out, final_state, status, _ = launch([TOKENS], "float32")
+    assert np.isnan(out).all() and np.isnan(final_state).all()
+    assert (status == OTHER_LAYOUT).all()
+
+
+def test_a_plan_for_another_build_is_one_line(monkeypatch, command):
+    monkeypatch.setenv("CHUNK_GDR_STATE_LAYOUT", "kNd")
+    code, out, err = command("run", "--lengths", "70", "--nk", "1", "--nv", "1", "--dk", "64", "--dv", "64")
+    expected = "CHUNK_GDR_STATE_LAYOUT: expected the state layout that the kernel was built for, got kNd"
+    assert code == 2 and out == "" and err.endswith(f"chunk-gdr: error: chunk_gated_delta_rule on the host model: {expected}\n")

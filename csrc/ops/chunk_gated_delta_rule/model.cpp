@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "npu_model/launch.h"
+#include "op_kernel/chunk_gated_delta_rule/workspace.h"
 #include "ops/chunk_gated_delta_rule/backends.h"
 #include "ops/chunk_gated_delta_rule/prepare.h"
 
@@ -83,6 +84,13 @@ void* KernelEntry() {
   return entry;
 }
 
+// A kernel that was planned for another build of it knows none of the buffers: that is the one thing to say.
+void RequireLayout(const host::LaunchPlan& plan, const at::Tensor& workspace) {
+  const auto* status = reinterpret_cast<const int32_t*>(workspace.const_data_ptr<uint8_t>() + kSystemWorkspaceBytes);
+  TORCH_CHECK(*status != kOtherLayout, "chunk_gated_delta_rule on the host model: CHUNK_GDR_STATE_LAYOUT: expected the state layout that "
+              "the kernel was built for, got ", plan.state_layout);
+}
+
 void RequireClean(const npu_model::Report& report) {
   const std::string error = report.error();
   TORCH_CHECK(error.empty(), "chunk_gated_delta_rule on the host model: the kernel was abandoned: ", error);
@@ -111,6 +119,7 @@ Outputs RunModel(const Problem& problem) {
   const npu_model::Report report = npu_model::Launch(
       "chunk_gated_delta_rule", KernelEntry(), args, &plan.tiling, sizeof(plan.tiling),
       Options(plan, ChunksOf(problem, plan.tiling.chunk_size) * plan.tiling.v_heads, wished));
+  RequireLayout(plan, workspace);
   RequireClean(report);
   return Finish(problem.args, prepared);
 }

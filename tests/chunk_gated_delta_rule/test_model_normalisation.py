@@ -247,8 +247,8 @@ def test_scores_that_positive_gates_raise(check_on_backend, gate, size, overflow
 def test_a_large_product_with_a_later_key(check, size, others):
     """Nothing comes of it, and the scores of other rows are what they were."""
     x = make_inputs(replace(BASE, lengths=(16,), nv=1, dk=32, dv=16, beta="one", gate="none", state=None, scale=None))
-    x.key[:, 0] = torch.eye(16)
-    x.query = (others * torch.randn(16, 1, 16, generator=torch.Generator().manual_seed(0))).half()
+    x.key[:, 0] = torch.eye(16, 32)
+    x.query = (others * torch.randn(16, 1, 32, generator=torch.Generator().manual_seed(0))).half()
     x.query[0] = 0
     x.query[0, 0, 1] = size
     check(x)

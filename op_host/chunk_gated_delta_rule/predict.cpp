@@ -74,7 +74,7 @@ double RowsCopy(int64_t rows, int64_t strips, bool contiguous) {
 int64_t CycleCosts::Item(int64_t length, int64_t longest, bool loads) const {
   const int64_t chunks = CeilDiv<int64_t>(length, chunk_size);
   if (rounds_apart == 0) {
-    return item + chunks * (loads ? chunk : chunk - norm);
+    return length == 0 ? empty : item + chunks * (loads ? chunk : chunk - norm);
   }
   const int64_t meetings = CeilDiv<int64_t>(CeilDiv<int64_t>(longest, chunk_size), kTurns * rounds_apart);
   const int64_t own = std::max<int64_t>(CeilDiv<int64_t>(chunks, v_tiles), 1);
@@ -103,6 +103,7 @@ CycleCosts PredictCosts(const ChunkGatedDeltaRuleTiling& t, bool state_is_half) 
   CycleCosts costs;
   costs.launch = static_cast<int64_t>(launch);
   costs.item = static_cast<int64_t>(item);
+  costs.empty = static_cast<int64_t>(t.has_state ? 2 * copy : store);  // a state that is given leaves as it came
   costs.chunk = static_cast<int64_t>(std::max(kChunkCost.At(r, s), kWideChunkCost.At(r, s)) + more);
   costs.norm = static_cast<int64_t>(norm);
   costs.chunk_size = t.chunk_size;

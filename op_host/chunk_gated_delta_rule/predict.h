@@ -15,6 +15,7 @@ namespace chunk_gdr::host {
 struct CycleCosts {
   int64_t launch = 0;
   int64_t item = 0;
+  int64_t empty = 0;  // an item that meets no token
   int64_t chunk = 0;
   int64_t norm = 0;
   int64_t early_chunk = 0;

@@ -49,13 +49,16 @@ class StateRows {
       }
       if (tiling_.has_state) {
         Await<HardEvent::MTE2_V>(kStateRowsArrived + i % 2);
+        if (copy != nullptr) {
+          StoreRows(*copy, row, item, i, leaving);
+        }
+        if (item.length == 0) {
+          continue;  // this state meets no token
+        }
         if constexpr (sizeof(StateT) == sizeof(float)) {
           RowsToNz(nz, InRows(i), slices_.strips[t] * kFractal, PieceStrips(piece));
         } else {
           RowsToNz(nz, InRows(i), slices_.strips[t] * kFractal, PieceStrips(piece), PieceStrips(piece));
-        }
-        if (copy != nullptr) {
-          StoreRows(*copy, row, item, i, leaving);
         }
         VectorDone();
       }

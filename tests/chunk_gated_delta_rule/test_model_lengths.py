@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+import chunk_gdr
 from chunk_gdr.cases import Case, Inputs, chunk_state_like, make_inputs, split_points
 from chunk_gdr.compare import compare_out, compare_state
 from chunk_gdr.reference import recurrence
@@ -76,6 +77,13 @@ def test_an_empty_sequence_returns_its_own_state(check, state):
     for b in (1, 3):
         assert torch.equal(result.final_state[b], x.initial_state[b])
     assert result.final_state.data_ptr() != x.initial_state.data_ptr()
+
+
+@pytest.mark.parametrize("state", ["float32", "float16"])
+def test_the_state_of_an_empty_sequence_goes_to_gm_alone(run_model, state):
+    """Nothing puts it where no token reads it."""
+    run_model(replace(BASE, lengths=(0, 3, 0), nv=2, dk=128, dv=128, state=state), cores=1)
+    assert chunk_gdr.model.last_report()["hazards"]["suspicious"] == 0
 
 
 @pytest.mark.parametrize("state", [None, "float32", "float16"])

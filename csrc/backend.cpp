@@ -2,8 +2,9 @@
 #include "backend.h"
 
 #include <atomic>
-#include <cstdlib>
 #include <stdexcept>
+
+#include "environment.h"
 
 namespace chunk_gdr {
 namespace {
@@ -14,13 +15,9 @@ constexpr int kUnset = -1;
 std::atomic<int> current{kUnset};
 
 Backend DefaultBackend() {
-  const char* name = std::getenv("CHUNK_GDR_BACKEND");
-  if (name == nullptr || *name == '\0') return Backend::kNative;
-  try {
-    return BackendFromName(name);
-  } catch (const std::invalid_argument& error) {
-    throw std::invalid_argument(std::string("environment variable CHUNK_GDR_BACKEND: ") + error.what());
-  }
+  Backend backend = Backend::kNative;
+  TakeFromEnvironment("CHUNK_GDR_BACKEND", [&](const std::string& name) { backend = BackendFromName(name); });
+  return backend;
 }
 
 }  // namespace

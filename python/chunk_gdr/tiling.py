@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import operator
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
 from ._load import _C
@@ -212,8 +212,13 @@ def checked_chunk_size(size: int | str) -> str:
     return str(size)
 
 
-def _chosen(given, variable: str):
-    return (os.environ.get(variable) or "auto") if given is None else given
+def _chosen(given, variable: str, checked: Callable[[str], str]):
+    if given is not None:
+        return given
+    try:
+        return checked(os.environ.get(variable) or "auto")
+    except ValueError as error:
+        raise ValueError(f"environment variable {variable}: {error}") from None
 
 
 @contextlib.contextmanager
@@ -315,8 +320,8 @@ def plan(
         "use_qk_l2norm": use_qk_l2norm,
         "gate_stride_elems": _C.gate_pitch(total),
         "core_count": cores,
-        "schedule": _chosen(schedule, SCHEDULE_VARIABLE),
-        "chunk_size": str(_chosen(chunk_size, CHUNK_SIZE_VARIABLE)),
+        "schedule": _chosen(schedule, SCHEDULE_VARIABLE, checked_schedule),
+        "chunk_size": str(_chosen(chunk_size, CHUNK_SIZE_VARIABLE, checked_chunk_size)),
     }
     raw = _C.plan(**problem)
     return Plan(

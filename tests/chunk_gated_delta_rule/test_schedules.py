@@ -162,8 +162,11 @@ def test_a_schedule_that_does_not_fit_says_why():
 
 def test_a_schedule_from_the_environment_is_checked_at_the_call(monkeypatch):
     monkeypatch.setenv(tiling.SCHEDULE_VARIABLE, "fast")
-    with pytest.raises(ValueError, match="schedule must be .* got 'fast'$"):
+    message = "^environment variable CHUNK_GDR_SCHEDULE: .* schedule must be .* got 'fast'$"
+    with pytest.raises(ValueError, match=message):
         call_operator(make_inputs(Case(lengths=(5,), nk=1, nv=1, dk=16, dv=16)), "model")
+    with pytest.raises(ValueError, match=message):
+        plan([5], 1, 1, 16, 16)
 
 
 def test_what_must_be_zero_at_the_launch_is_named_in_the_plan():

@@ -4,8 +4,9 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <vector>
+
+#include "environment.h"
 
 namespace chunk_gdr::chunk_gated_delta_rule {
 namespace {
@@ -40,12 +41,6 @@ at::Tensor GateRows(const at::Tensor& factors) {
   return rows;
 }
 
-// An environment variable; null if it is empty too.
-const char* Chosen(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value == nullptr || *value == '\0' ? nullptr : value;
-}
-
 host::ProblemDesc Describe(const Arguments& args, const Sizes& sizes, uint32_t cores) {
   host::ProblemDesc desc;
   desc.total_tokens = args.query.size(0);
@@ -65,16 +60,17 @@ host::ProblemDesc Describe(const Arguments& args, const Sizes& sizes, uint32_t c
   desc.gate_stride_elems = host::GatePitch(desc.total_tokens);
   desc.core_count = cores;
   desc.state_layout = ChosenStateLayout();
-  if (const char* schedule = Chosen("CHUNK_GDR_SCHEDULE")) host::SetSchedule(desc, schedule);
-  if (const char* chunk_size = Chosen("CHUNK_GDR_CHUNK_SIZE")) host::SetChunkSize(desc, chunk_size);
+  TakeFromEnvironment("CHUNK_GDR_SCHEDULE", [&](const std::string& name) { host::SetSchedule(desc, name); });
+  TakeFromEnvironment("CHUNK_GDR_CHUNK_SIZE", [&](const std::string& name) { host::SetChunkSize(desc, name); });
   return desc;
 }
 
 }  // namespace
 
 StateLayout ChosenStateLayout() {
-  const char* name = Chosen("CHUNK_GDR_STATE_LAYOUT");
-  return name == nullptr ? kStateLayout : host::StateLayoutFromName(name);
+  StateLayout layout = kStateLayout;
+  TakeFromEnvironment("CHUNK_GDR_STATE_LAYOUT", [&](const std::string& name) { layout = host::StateLayoutFromName(name); });
+  return layout;
 }
 
 std::array<KernelArgument, 10> Prepared::Arguments() const {

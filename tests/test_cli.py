@@ -167,6 +167,8 @@ def test_json_has_no_nan(command, monkeypatch):
         (["run", "--backend", "npu", "--cores", "2"], "--cores is for --backend model, not npu"),
         (["check", "--input", "x.npz", "--case", "bare"], "--input is checked instead of the suite: --case does not"),
         (["check", "--sync-mutants", "--seeds", "3"], "--sync-mutants brings its own cases and options: only --json"),
+        (["check", "--sync-mutants", "--chunk-size", "16"], "--sync-mutants brings its own cases and options: only --json"),
+        (["check", "--sync-mutants", "--schedule", "v-tiles"], "--sync-mutants brings its own cases and options: only --json"),
     ],
 )
 def test_wrong_use_is_one_line_and_exit_code_2(command, argv, message):

@@ -35,7 +35,7 @@ __aicore__ inline int64_t ChunksOf(const ChunkGatedDeltaRuleTiling& tiling, int6
 // Of chunk_state.
 __aicore__ inline int64_t StateRowsOf(int64_t length) { return CeilDiv<int64_t>(length, kChunk); }
 
-// Predicted cycles of one item on its core.
+// Predicted cycles of one item on its core, at most: one without tokens takes less.
 __aicore__ inline int64_t ItemCycles(const ChunkGatedDeltaRuleTiling& tiling, int64_t length) {
   return tiling.item_cycles + ChunksOf(tiling, length) * tiling.chunk_cycles;
 }

@@ -195,7 +195,8 @@ def check_command(arguments: argparse.Namespace) -> int:
 def sync_mutants_command(arguments: argparse.Namespace) -> int:
     from .sync_mutants import campaign, operator_scenarios
 
-    if arguments.input or arguments.case or arguments.seeds is not None or given_execution_flags(arguments):
+    laid_out = arguments.schedule is not None or arguments.chunk_size is not None
+    if arguments.input or arguments.case or arguments.seeds is not None or laid_out or given_execution_flags(arguments):
         raise UsageError("--sync-mutants brings its own cases and options: only --json goes with it")
     with Progress("checking") as progress:
         result = campaign(operator_scenarios(), progress=progress)

@@ -288,8 +288,8 @@ def plan(
             chunk; ``"chunk-parallel:4"`` fixes the rounds between two meetings of all cores, 2, 4, 6, 8 or 16) or
             ``"auto"``, the one predicted to be fastest. None: what ``CHUNK_GDR_SCHEDULE`` says, else auto.
         chunk_size: tokens per chunk, 1, 2, 4, 8, 16, 32 or 64; a chunk costs the same however few they are, but its sums
-            are shorter and more accurate. ``"auto"``: 64, with ``dk`` up to 16 it is 8. None: what
-            ``CHUNK_GDR_CHUNK_SIZE`` says, else auto.
+            are shorter and more accurate; chunk-parallel takes as much workspace for each. ``"auto"``: 64, with ``dk`` up
+            to 16 it is 8. None: what ``CHUNK_GDR_CHUNK_SIZE`` says, else auto.
 
     Raises:
         ValueError: a quantity is out of range; the message names it, the limit and the value.

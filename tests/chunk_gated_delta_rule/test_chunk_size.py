@@ -86,6 +86,14 @@ def test_a_cut_at_a_multiple_of_the_size_changes_no_bit(run_model, size):
     assert same_bits(torch.cat(parts), at_once.out) and same_bits(state, at_once.final_state)
 
 
+@pytest.mark.parametrize("l2norm", [False, True])
+@pytest.mark.parametrize("size", [1, 8, 32])
+def test_heads_that_take_turns_and_sequences_without_tokens(check_model, size, l2norm):
+    case = replace(BASE, lengths=(70, 0, 129, 3), nk=2, nv=4, keys="raw" if l2norm else "random", l2norm=l2norm)
+    with tiling.chunk_size(size):
+        check_model(case, cores=1)
+
+
 def key_of_its_own_norm(norm, others):
     """The state is made by one token whose key is shorter than all others, or longer."""
     x = make_inputs(replace(BASE, lengths=(64,), nv=1, dk=64, dv=64, gate="none", beta=1.0, state=None, chunk_state=False))
@@ -118,11 +126,14 @@ def test_identical_keys_of_large_beta_hold_with_short_chunks(check_model, run_mo
         check_model(x)
 
 
-def test_a_dead_token_with_a_huge_key_spoils_no_other_chunk(check_model):
-    """Its product with a key of norm 1 is beyond fp16; alone in its chunk it meets none."""
+def test_a_dead_token_with_a_huge_key_spoils_no_other_chunk(check_model, run_model):
+    """Its products with the other keys are felt by all of its chunk; alone in its chunk it meets none."""
     x = make_inputs(replace(BASE, lengths=(64,), nv=1, dk=64, dv=64, state_size=0.04, v_size=0.04, chunk_state=False))
-    x.key[20] = x.key[20] * (50_000 / x.key[20].abs().max())
+    key = x.key[20].double()
+    x.key[20] = (key * (50_000 / key.abs().max())).half()
+    assert x.key.isfinite().all()
     x.beta[20] = 0
+    assert "out" in misses(x, run_model(x))
     with tiling.chunk_size(1):
         check_model(x, overflow="inf")
 

@@ -15,7 +15,7 @@ import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from .. import model
+from .. import model, tiling
 from ..cases import CHUNK, Case, make_inputs
 from ..compare import compare_out, compare_state
 from ..reference import recurrence
@@ -51,7 +51,8 @@ class Row:
 def cycles_of_a_chunk(dim: int) -> float:
     def total(chunks: int) -> float:
         case = Case(lengths=(CHUNK * chunks,), nk=1, nv=1, dk=dim, dv=dim)
-        return call_operator(make_inputs(case), "model", cores=1, checked=False).model["model_cycles"]["total"]
+        with tiling.chunk_size(CHUNK):
+            return call_operator(make_inputs(case), "model", cores=1, checked=False).model["model_cycles"]["total"]
 
     return (total(16) - total(8)) / 8
 
